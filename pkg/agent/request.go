@@ -62,6 +62,9 @@ const (
 	ProgressPath   = "/progress"
 )
 
+// FilledDirKey is the key of Request.FilledDir.
+const FilledDirKey = "filledDir"
+
 // Request says what to do. Only the sections that the command needs may be set.
 type Request struct {
 	// ID of the transfer: the same in each attempt, so that a later one finds what an

@@ -88,6 +88,8 @@ type Pod struct {
 	Name, Node     string
 	Evidence       Evidence
 	Running, Ready bool
+	// RunningFor is for how long the container runs.
+	RunningFor time.Duration
 	// NodeNotReady is true if nothing shows that the node of the pod reports, so that what
 	// Kubernetes says of the pod may be old.
 	NodeNotReady bool

@@ -290,15 +290,15 @@ func because(cause string) string {
 	return ": " + strings.TrimSuffix(cause, ".")
 }
 
-// isIncomplete is true if the pods of all members that were taken back run, and no quorum has responded for so
-// long that more of them must have voted. The pod of a member whose PVC a recovery reads is stopped.
+// isIncomplete is true if the pods of all members that were taken back have run, and no quorum has responded, for
+// so long that more of them must have voted. The pod of a member whose PVC a recovery reads is stopped.
 func (c *Cluster) isIncomplete(voters []*Member) bool {
 	if !c.TakenBack || c.UnreadFor < IncompleteGrace {
 		return false
 	}
 	for _, m := range voters {
 		p := c.pod(m.Name)
-		if m.Name != c.StoppedSource && (p == nil || !p.Running || !c.stateWith(m, Votes).IsDown()) || !c.HasPVC(m.Name) {
+		if m.Name != c.StoppedSource && (p == nil || !p.Running || p.RunningFor < IncompleteGrace || !c.stateWith(m, Votes).IsDown()) || !c.HasPVC(m.Name) {
 			return false
 		}
 	}

@@ -19,10 +19,27 @@ const AnnotationTakenBackFrom = "etcd.database.coreos.com/taken-back-from"
 const UnknownClusterUID = "unknown"
 
 // MayHoldFormerMember is true for a PVC with the labels of c that may hold the data of a member of an
-// earlier cluster of this name. PVCs that go, that no member has used, or whose member was removed from
-// etcd while its cluster ran, hold no such data.
+// earlier cluster of this name. PVCs that go, that no member has used, that a recovery was filling, or whose
+// member was removed from etcd while its cluster ran, hold no such data.
 func MayHoldFormerMember(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) bool {
-	return !Owns(c, pvc) && pvc.DeletionTimestamp == nil && !IsPrepared(pvc.Annotations) && pvc.Annotations[AnnotationRetained] != RetainedOfRemoved
+	return !Owns(c, pvc) && pvc.DeletionTimestamp == nil && !IsPrepared(pvc.Annotations) && pvc.Annotations[AnnotationRetained] != RetainedOfRemoved &&
+		!isReversible(RecoveryOf(pvc))
+}
+
+// isReversible is true for a recovery that has not begun to replace members.
+func isReversible(r *v1beta2.RecoveryStatus) bool {
+	return r != nil && (r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseFilling)
+}
+
+// WithoutPendingRecovery returns the record of an earlier cluster for the cluster that takes its PVCs back. No
+// object requests a recovery any more that had not begun to replace members, so it is abandoned.
+func (r Record) WithoutPendingRecovery() Record {
+	if !isReversible(r.Recovery) {
+		return r
+	}
+	ended := r.Recovery.DeepCopy()
+	ended.Phase, ended.Message = v1beta2.RecoveryPhaseAbandoned, "its cluster was deleted, and another one of its name has taken the PVCs back"
+	return r.WithRecovery(ended)
 }
 
 // FormerClusterUID returns the UID of the cluster that an object says it belonged to.

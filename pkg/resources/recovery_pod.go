@@ -112,9 +112,13 @@ func fillID(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus) string {
 }
 
 // Fills is true for a pod that still has what filled its data directory: init containers, Secrets, volumes
-// and a cloud identity. An ordinary pod of the member has none of these.
+// and a cloud identity. An ordinary pod of the member has none of these. The pod of a member that an
+// earlier release has filled stays as it is, because an upgrade of the controller replaces no pods.
 func Fills(pod *corev1.Pod) bool {
-	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool { return c.Name == InitFetch })
+	says := func(arg string) bool { return strings.Contains(arg, agent.FilledDirKey) }
+	return slices.ContainsFunc(pod.Spec.InitContainers, func(c corev1.Container) bool {
+		return c.Name == InitFetch && slices.ContainsFunc(slices.Concat(c.Command, c.Args), says)
+	}) || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sourceVolume })
 }
 
 // LineageToken is the initial cluster token of the members that a recovery makes. It

@@ -10,7 +10,6 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -61,7 +60,7 @@ func adopt[T marked](
 	}
 	changed, _ := live.DeepCopyObject().(T)
 	if record, is := any(changed).(*corev1.ConfigMap); is {
-		changed, _ = any(resources.WithRecord(r.seen.Cluster, record, resources.ParseRecord(record))).(T)
+		changed, _ = any(resources.WithRecord(r.seen.Cluster, record, resources.ParseRecord(record).WithoutPendingRecovery())).(T)
 	} else {
 		resources.TakeBack(r.seen.Cluster, changed)
 	}
@@ -79,6 +78,7 @@ func adopt[T marked](
 }
 
 // beginsEmpty is true for a cluster that no existing etcd, backup or request gives its data.
-func beginsEmpty(c *v1beta2.EtcdCluster) bool {
-	return c.Existing() == nil && c.Annotations[v1beta2.AnnotationRestore] == "" && !c.Status.Recovery.IsInProgress()
+func beginsEmpty(o *planner.Observed) bool {
+	c := o.Cluster
+	return c.Existing() == nil && !planner.IsFilledByRestore(c, o.AwaitedRestore) && !c.Status.Recovery.IsInProgress()
 }

@@ -47,7 +47,7 @@ func requireUnresponsive(ctx context.Context, r *run, member string) error {
 		if !live.Owned || live.Finished || resources.IsPrepared(pods[i].Annotations) {
 			continue
 		}
-		if seen := r.seen.podOf(live.Name); seen == nil || seen.UID != live.UID || live.Terminating || live.Ready != seen.Ready || !live.Started.Equal(seen.Started) {
+		if seen := r.seen.podOf(live.Name); seen == nil || seen.UID != live.UID || live.Terminating && !seen.Terminating || live.Ready != seen.Ready || !live.Started.Equal(seen.Started) {
 			return fmt.Errorf("pod %s has changed since it was observed: %w", live.Name, reconcile.ErrStale)
 		}
 	}

@@ -90,7 +90,7 @@ func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) 
 		if pvcs[i].Name != bootstrapMember && !resources.IsPrepared(pvcs[i].Annotations) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
-		if beginsEmpty(r.seen.Cluster) && resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
+		if beginsEmpty(&r.seen.Observed) && resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s of an earlier cluster of this name exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
 	}

@@ -41,7 +41,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
 			c.Pods = append(c.Pods, diagnosis.Pod{
-				Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), Running: p.Running, Ready: p.Ready, NodeNotReady: p.NodeNotReady,
+				Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), Running: p.Running, RunningFor: o.Now.Sub(p.Started), Ready: p.Ready, NodeNotReady: p.NodeNotReady,
 				LabelledVoter: p.Role == PodVoter || p.Role == PodDraining, Waiting: p.Waiting,
 			})
 		}

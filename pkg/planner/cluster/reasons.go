@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
@@ -80,7 +81,7 @@ const (
 	// ReasonVersionStep: etcd cannot move from the version that runs to the declared one in one step. Ends when spec.version changes.
 	ReasonVersionStep Reason = "VersionStep"
 	// ReasonVolumesFound: PVCs of an earlier cluster of this name exist. Ends when spec.bootstrap.fromVolumes takes them back, or when they lose their label or are deleted.
-	ReasonVolumesFound Reason = "VolumesFound"
+	ReasonVolumesFound Reason = v1beta2.ReasonVolumesFound
 	// ReasonVolumesNotFound: spec.bootstrap.fromVolumes is set, and no PVC of an earlier cluster of this name exists. Ends when one does, or spec.bootstrap is removed.
 	ReasonVolumesNotFound Reason = "VolumesNotFound"
 	// ReasonWaitingForBootstrapMember: the bootstrap member does not respond yet. Ends when it does.

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -20,7 +21,7 @@ import (
 // lost its status, and the rules below start its members on their data.
 func ruleFoundVolumes(o *Observed) (Plan, bool) {
 	switch volumes := foundVolumes(o.Found); {
-	case awaitsRestore(o.Cluster), recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() && !o.Cluster.TakesVolumesBack():
+	case IsFilledByRestore(o.Cluster, o.AwaitedRestore), recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() && !o.Cluster.TakesVolumesBack():
 		return Plan{}, false // it begins with other data
 	case o.Cluster.TakesVolumesBack():
 		return takeBack(o)
@@ -33,6 +34,16 @@ func ruleFoundVolumes(o *Observed) (Plan, bool) {
 			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. "+
 				"To begin empty and keep them, take their label away: kubectl label pvc -l etcd_cluster=%[1]s etcd_cluster-", o.Cluster.Name)), true
 	}
+}
+
+// IsFilledByRestore is true for a cluster that an existing EtcdRestore is about to fill. The annotation alone does
+// not prove that: manifests and backups of a cluster keep the annotation of a restore that ended long ago.
+func IsFilledByRestore(cluster *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore) bool {
+	if !awaitsRestore(cluster) || cluster.TakesVolumesBack() || r == nil || r.Spec.EtcdCluster.Name != cluster.Name {
+		return false
+	}
+	uid := cluster.Annotations[v1beta2.AnnotationRestoreUID]
+	return (uid == "" || uid == string(r.UID)) && r.Status.Phase != v1beta2.RestorePhaseSucceeded && r.Status.Phase != v1beta2.RestorePhaseFailed
 }
 
 // takeBack makes what an earlier cluster of this name has left part of this cluster. The record

@@ -22,13 +22,13 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 	}
 	for i := range o.Pods {
 		p := &o.Pods[i]
-		if p.Owned && !p.Terminating && memberByName(o.Etcd.Members, p.Name) == nil {
+		if p.Owned && !p.Terminating && !mayBeMember(o, p.Name) {
 			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
 		}
 	}
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if c.Owned && !c.Terminating && memberByName(o.Etcd.Members, c.Name) == nil {
+		if c.Owned && !c.Terminating && !mayBeMember(o, c.Name) {
 			actions = append(actions, dropPVC(o.Cluster, c))
 		}
 	}
@@ -36,6 +36,22 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 		actions = append(actions, DeleteRecoveryMember{Name: name})
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, len(actions) > 0
+}
+
+// mayBeMember is true if a member in etcd's list has this name, or may be the member of this pod or PVC under
+// another peer URL. The controller takes a member whose peer URL is not its own for unmanaged, but
+// etcdctl member update changes that URL while the member runs on.
+func mayBeMember(o *Observed, name string) bool {
+	return slices.ContainsFunc(o.Etcd.Members, func(m Member) bool {
+		return m.Name == name || m.Unmanaged && isOwnUnderAnotherURL(o, &m, name)
+	})
+}
+
+// isOwnUnderAnotherURL is true for an unmanaged member that calls itself as a pod, or that the last status
+// calls so.
+func isOwnUnderAnotherURL(o *Observed, m *Member, name string) bool {
+	s := reportedMember(o.Cluster.Status.MemberStatuses, m)
+	return m.OwnName == name || s != nil && s.Name == name
 }
 
 // abandonedRecoveryMembers returns the names of hidden recovery members although no recovery is

@@ -150,7 +150,7 @@ func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 // not be upgraded now, a pod that is made again keeps its version.
 func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
 	pod, v := podByName(o.Pods, m.Name), target.String()
-	switch reimages := changeDue(o, m) == reimage; {
+	switch reimages := changeDueUnrequested(o, m) == reimage; {
 	case reimages && (!pod.NeedsNewPod || pvcByName(o.PVCs, m.Name) == nil):
 		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 	case !reimages && !upgrade:

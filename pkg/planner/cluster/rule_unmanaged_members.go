@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
@@ -113,8 +114,15 @@ func describeUnmanaged(unmanaged []*Member) string {
 // maxRepeated is how many bytes of a name or a URL a message repeats.
 const maxRepeated = 128
 
-// removeUnmanaged is the remedy: what removes an unmanaged member.
+// removeUnmanaged is the remedy: what removes an unmanaged member. A member of this cluster whose peer URL was
+// changed gets its URL back instead.
 func removeUnmanaged(o *Observed, m *Member) string {
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Owned && isOwnUnderAnotherURL(o, m, p.Name) {
+			return fmt.Sprintf("It is the member of pod %s, and its peer URL was changed. Set the URL back: kubectl etcd ctl %s -n %s -- member update %s --peer-urls=%s.",
+				p.Name, o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), resources.PeerURL(o.Cluster, p.Name))
+		}
+	}
 	return fmt.Sprintf("Stop that member and remove it: kubectl etcd ctl %s -n %s -- member remove %s. Without the plugin: etcdctl member remove %s.",
 		o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), hexID(m.ID))
 }

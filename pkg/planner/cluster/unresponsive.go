@@ -59,29 +59,33 @@ func repairUnresponsive(o *Observed, target *version.Version, rejected bool) []A
 func mayRestartUnresponsive(o *Observed, m *Member) bool {
 	voters, ready := len(listVoters(o.Etcd.Members)), countReadyWithout(o, m)
 	if !o.Etcd.Linearizable {
-		return ready == 0 || voters <= 2 || ready >= diagnosis.Quorum(voters)
+		return ready == 0 && len(listUnmanaged(o.Etcd.Members)) == 0 || voters <= 2 || ready >= diagnosis.Quorum(voters)
 	}
 	rolls := quorumOf(o).countServingWithout(m) >= diagnosis.Quorum(voters)
 	return !rolls && !m.Learner && isLongUnresponsive(o, m) && ready >= diagnosis.Quorum(voters)
 }
 
-// countReadyWithout counts the voters that Kubernetes reports as ready, leaving m out. Of a voter of
-// another program it reports nothing; it may serve.
+// countReadyWithout counts the voters that Kubernetes reports as ready, leaving m out. It reports nothing of an
+// unmanaged voter.
 func countReadyWithout(o *Observed, m *Member) int {
 	ready := 0
 	for _, other := range listVoters(o.Etcd.Members) {
-		if pod := podByName(o.Pods, other.Name); other != m && (other.Unmanaged || !isGone(pod) && pod.Ready) {
+		if pod := podByName(o.Pods, other.Name); other != m && !other.Unmanaged && !isGone(pod) && pod.Ready {
 			ready++
 		}
 	}
 	return ready
 }
 
-// awaitsResponse is true while a member may be about to respond, or is about to end.
+// awaitsResponse is true while a member may be about to respond, or is about to end. A pod on a node that does
+// not report stays for as long as the node object exists, so it is not waited for after the time to end.
 func awaitsResponse(o *Observed) bool {
 	return slices.ContainsFunc(o.Etcd.Members, func(m Member) bool {
 		pod := podByName(o.Pods, m.Name)
-		return pod != nil && responseOf(&m) == diagnosis.NoResponse && (pod.Terminating || isFresh(o.Now, pod))
+		if pod == nil || responseOf(&m) != diagnosis.NoResponse {
+			return false
+		}
+		return pod.Terminating && o.Now.Before(pod.EndsBy.Add(unresponsiveFor)) || !pod.Terminating && isFresh(o.Now, pod)
 	})
 }
 

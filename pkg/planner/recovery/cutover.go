@@ -14,6 +14,9 @@ import (
 // them are.
 func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	p := in.RecoveryMember.Pod
+	if why := in.whyComeBack(r); why != "" {
+		return Decision{Step: Record{Recovery: in.ended(r, v1beta2.RecoveryPhaseAbandoned, why)}}
+	}
 	switch {
 	case p == nil && in.isLost(r):
 		next := in.ended(r, v1beta2.RecoveryPhaseAbandoned, "recovery member "+r.RecoveryMember+" was lost with its data before it was published to clients")
@@ -39,6 +42,19 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
 	next.OldMembers = in.oldMembers(r)
 	return Decision{Step: Fence{Recovery: *r, Next: *next}}
+}
+
+// whyComeBack says why the old members must stay although the cutover has begun; empty if they go. No client has
+// reached the recovery member, so it may be abandoned as long as it is hidden.
+func (in *Input) whyComeBack(r *v1beta2.RecoveryStatus) string {
+	switch {
+	case !in.RecoveryMember.Hidden:
+		return ""
+	case r.Trigger != v1beta2.RecoveryTriggerRestore && in.Linearizable:
+		return "a quorum of the members responded again before they were decommissioned"
+	default:
+		return in.whyKeep(r)
+	}
 }
 
 // isLost is true if the recovery member has lost its data and is not filled a second time: the

@@ -36,6 +36,8 @@ const (
 	ReasonClusterNotFound = "ClusterNotFound"
 	// ReasonClusterTerminating: the EtcdCluster is being deleted. Ends when it is deleted.
 	ReasonClusterTerminating = "ClusterTerminating"
+	// ReasonClusterAwaitsVolumes: PVCs of an earlier cluster of the name exist, and the EtcdCluster has not served with them. Ends when it has, so that a pre-restore backup stores their data first.
+	ReasonClusterAwaitsVolumes = "ClusterAwaitsVolumes"
 	// ReasonClusterPaused: the field spec.paused of the EtcdCluster is true. Ends when you set it to false.
 	ReasonClusterPaused = "ClusterPaused"
 	// ReasonClusterHibernated: the field spec.size of the EtcdCluster is 0. Ends when you set it.

@@ -88,6 +88,8 @@ func (o *Observed) obstacle() *Wait {
 		return &Wait{Reason: ReasonClusterTerminating, Message: fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
 	case c.Spec.Paused:
 		return &Wait{Reason: ReasonClusterPaused, Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
+	case c.TakesVolumesBack() && !o.isServed(), c.Status.BlockedBy != nil && c.Status.BlockedBy.Reason == v1beta2.ReasonVolumesFound:
+		return &Wait{Reason: ReasonClusterAwaitsVolumes, Message: fmt.Sprintf("EtcdCluster %s begins beside PVCs of an earlier cluster of its name and has not served with them", c.Name)}
 	case ptr.Deref(c.Spec.Replicas, 0) == 0:
 		return &Wait{Reason: ReasonClusterHibernated, Message: fmt.Sprintf("EtcdCluster %s is declared to have no members: set spec.size", c.Name)}
 	case c.Status.Recovery.IsInProgress():

@@ -252,6 +252,8 @@ const (
 	// ReasonPodRejected: Kubernetes rejects a pod, or an object that it needs: a quota is used up, or
 	// a policy forbids it. Ends by itself within seconds after Kubernetes accepts it.
 	ReasonPodRejected = "PodRejected"
+	// ReasonVolumesFound: PVCs of an earlier cluster of this name exist, and the cluster does not begin empty beside them.
+	ReasonVolumesFound = "VolumesFound"
 )
 
 // ReasonOldMemberMayRun is why a recovery or a restore does not go on while there is no
