@@ -46,8 +46,8 @@ func noteRequested(pod *corev1.Pod) {
 	metav1.SetMetaDataAnnotation(&pod.ObjectMeta, AnnotationAdmittedImage, imageOf(pod))
 }
 
-// NoteAdmitted returns the response to a write with the note of its image, and whether that is a change:
-// true if an admission policy has changed the image that was requested with this write. What a policy makes
+// NoteAdmitted returns the response to a write, and true if an admission policy has changed the image that
+// was requested with this write. Then the note in the response names the changed image. What a policy makes
 // of the image that something else has set is not noted.
 func NoteAdmitted(requested, response *corev1.Pod) (*corev1.Pod, bool) {
 	asked, image := imageOf(requested), imageOf(response)

@@ -120,8 +120,8 @@ func TestHasOtherAttributes(t *testing.T) {
 	}
 	fast, slow := ptr.To("fast"), ptr.To("slow")
 	for name, tc := range map[string]struct {
-		declared, live *string
-		want           bool
+		desired, live *string
+		want          bool
 	}{
 		"none":             {nil, nil, false},
 		"equal":            {fast, ptr.To("fast"), false},
@@ -130,7 +130,7 @@ func TestHasOtherAttributes(t *testing.T) {
 		"set by a person":  {nil, slow, false},
 		"declared as none": {ptr.To(""), slow, false},
 	} {
-		if got := HasOtherAttributes(of(tc.declared), PVC(of(tc.live), first)); got != tc.want {
+		if got := HasOtherAttributes(of(tc.desired), PVC(of(tc.live), first)); got != tc.want {
 			t.Errorf("%s: %t, want %t", name, got, tc.want)
 		}
 	}

@@ -37,7 +37,7 @@ func TemplateHash(c *v1beta2.EtcdCluster) string {
 	}
 	secrets := Secrets(c)
 	in.PeerSecret, in.ServerSecret = secrets.Peer, secrets.Server
-	// What is left out of the pods is left out here, so that pods which have it are made again.
+	// Tolerations that pods do not get are no part of the hash, so that pods which have them are made again.
 	in.Pod.Tolerations = unlimited(in.Pod.Tolerations)
 	// These are about volumes, or have no effect, or may not change.
 	in.Pod.PersistentVolumeClaimSpec = nil

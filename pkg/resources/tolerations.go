@@ -12,11 +12,11 @@ import (
 )
 
 // tolerations returns the tolerations of a member's pod: those of the user that do not limit how
-// long the pod stays on a node that does not respond, and that it stays there. Kubernetes would
-// delete the pod after five minutes, or after the user's seconds. If the node is only cut off, its
-// kubelet then ends a member that serves, with its data if it has no volume, as soon as the node
-// hears of it. The controller replaces such a member, after the same time and only while the
-// others are a quorum: see rule replace of the planner.
+// long the pod stays on a node that does not respond. It adds those with which the pod stays there.
+// Kubernetes would delete the pod after five minutes, or after the user's seconds. If the node is
+// only cut off, its kubelet then ends a member that serves, with its data if it has no volume, as
+// soon as the node hears of it. The controller replaces such a member, after the same time and only
+// while the others are a quorum: see rule replace of the planner.
 //
 // Kubernetes takes the first toleration that matches a taint, so one with a limit before ours would
 // count. It is left out wherever it stands. One for all taints is left out, too: a pod that leaves

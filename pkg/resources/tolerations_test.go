@@ -13,9 +13,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// stay returns after how many seconds Kubernetes deletes a pod from a node with these taints, as its
-// taint eviction controller computes it: the first toleration that matches a taint counts, and the
-// shortest of these; math.MaxInt64 if never.
+// stay returns after how many seconds Kubernetes deletes a pod from a node with these taints;
+// math.MaxInt64 if never. It computes them as the taint eviction controller does: the first
+// toleration that matches a taint counts, and the shortest of these.
 func stay(pod *corev1.Pod, taints ...string) int64 {
 	shortest := int64(math.MaxInt64)
 	for _, key := range taints {

@@ -45,7 +45,7 @@ func versionAnnotations(c *v1beta2.EtcdCluster) map[string]string {
 const featureless, featured = "3.0.0", "4.0.0"
 
 // NeedsNewPod is true if etcd of the version that c asks for must not run in the living pod of a
-// member: WithVersion cannot give the pod a flag, a variable or a probe that a new pod of that
+// member. Then WithVersion cannot give the pod a flag, a variable or a probe that a new pod of that
 // version has, or cannot take one away. What a step changes is read from the pods of both versions
 // and not listed here. What does not depend on the version is not compared, so that a later
 // release of the controller, or an admission policy, is no reason to create a pod again.

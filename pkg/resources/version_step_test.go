@@ -60,7 +60,7 @@ func TestNeedsNewPod(t *testing.T) {
 		{"to the first version with a listener for metrics", plain, false, "3.2.13 3.3.27", true},
 		{"to probes that only the newer patch release has", plain, false, "3.5.4 3.5.35", false},
 		{"to a patch release without the probes of the pod", plain, false, "3.5.35 3.5.4", true},
-		{"and back after a step in place", plain, false, "3.5.4 3.5.35 3.5.4", false},
+		{"back to the patch release of the pod after a step in place", plain, false, "3.5.4 3.5.35 3.5.4", false},
 		{"another repository", plain, false, "3.6.11 3.6.11", false},
 		{"a tag that is no version", plain, false, "3.6.11 latest", false},
 		{"the CN of peers of 3.2", autoTLS, false, "3.2.13 3.3.27", true},

@@ -68,7 +68,7 @@ func (o *Observed) regainTrust() string {
 	case len(o.RestartTogether()) > 0:
 		return "All members restart together, which is an outage of seconds; all data is on PVCs."
 	default:
-		return "Members without PVCs do not restart together: restore the Secrets of the former CA and of the peers from a backup of Secrets, or back up the cluster and restore it into a new cluster."
+		return "Members without PVCs do not restart together. Restore the Secrets of the former CA and of the peers from a backup of Secrets, or back up the cluster and restore it into a new cluster."
 	}
 }
 

@@ -35,7 +35,7 @@ type Observed struct {
 	// Linearizable is true if the member list was read through a quorum.
 	Linearizable bool
 	// CanAuthenticate is true if the controller has a certificate that members accept: its own,
-	// or another one that the CA of the cluster has signed.
+	// or another certificate that the CA of the cluster has signed.
 	CanAuthenticate bool
 
 	// RotateCA and DropOldCA are the requests of a user for another CA, and for the end of the

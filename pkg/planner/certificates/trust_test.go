@@ -37,7 +37,7 @@ func TestDistrusts(t *testing.T) {
 	}
 }
 
-// TestRestartTogether: members restart at the same time only if they reject each other for good,
+// TestRestartTogether: members restart at the same time only if they reject each other permanently,
 // and lose no data.
 func TestRestartTogether(t *testing.T) {
 	rejects := func(o *Observed) {
@@ -98,8 +98,8 @@ func TestFirstBlocking(t *testing.T) {
 		{"the CA", issued(inState(0, Missing)), ""},
 		{"the CA comes first", issued(inState(0, Unknown), inState(2, Missing)), "s-CA"},
 		{"that of clients", issued(applications), ""},
-		{"that of the controller, which has another one", issued(operator(lost)), ""},
-		{"that of the controller, which has no other one", issued(operator(func(c *Certificate) { c.Secret, c.State = "s-Operator", Missing }), noOther), "s-Operator"},
+		{"that of the controller, which has another certificate", issued(operator(lost)), ""},
+		{"that of the controller, which has no other certificate", issued(operator(func(c *Certificate) { c.Secret, c.State = "s-Operator", Missing }), noOther), "s-Operator"},
 	} {
 		got := ""
 		if c := test.o.FirstBlocking(); c != nil {

@@ -172,7 +172,7 @@ func TestIssuing(t *testing.T) {
 			"certificates: wait NameConflict"},
 		{"a CA that is not known keeps nothing from being repaired", 3, "a b", edits(issuedHere(func(o *Observed) { o.Certificates[0].State, o.Certificates[0].Message = certificates.Unknown, "?" })),
 			"scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
-		{"nor does a certificate of clients", 3, "a b", edits(issuedHere(func(o *Observed) {
+		{"a certificate of clients that is not owned keeps nothing from being repaired", 3, "a b", edits(issuedHere(func(o *Observed) {
 			o.Certificates = append(o.Certificates, certificates.Certificate{Use: v1beta2.CertificateUseClient, State: certificates.NotOwned, Message: "theirs"})
 		})), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"the CA was lost, and members reject each other", 3, "a:claim b:claim,leads c:claim", edits(issuedHere(rejects)),

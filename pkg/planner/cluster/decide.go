@@ -37,7 +37,7 @@ var rules = []rule{
 	{RuleBootstrap, ruleBootstrap},
 	// Deletes the pods of a cluster of size 0 and keeps its PVCs.
 	{RuleHibernate, ruleHibernate},
-	// Restarts all members at once that reject each other's certificates for good.
+	// Restarts all members at once that reject each other's certificates permanently.
 	{RuleRestartTogether, ruleRestartTogether},
 	// Creates the pods of members that have a PVC and no pod.
 	{RuleRecreatePods, ruleRecreatePods},

@@ -14,7 +14,7 @@ import (
 )
 
 const (
-	// learnerPatience is how long a learner may not be seen to advance before another one replaces it,
+	// learnerPatience is how long a learner may not be seen to advance before another member replaces it,
 	// beside the time that a copy of the database takes. No other member joins before that.
 	learnerPatience = 10 * time.Minute
 	// maxDoublings bounds how often that time doubles after learners in a row that did not advance: the
@@ -62,7 +62,7 @@ func joiningStatus(o *Observed) *v1beta2.JoiningStatus {
 	}
 }
 
-// isStuck is true for a learner that has not advanced for so long that another one must replace it. A
+// isStuck is true for a learner that has not advanced for so long that another member must replace it. A
 // learner that is not needed for the log, because it has caught up and only waits for the others, is none.
 func isStuck(o *Observed, m *Member) bool {
 	j := o.Cluster.Status.Joining // only what a status has said: it names this very member
@@ -98,6 +98,6 @@ func joinsFail(o *Observed) *standing {
 		return nil
 	}
 	return &standing{stalled: true, reason: ReasonMembersDoNotJoin, message: fmt.Sprintf(
-		"%d members in a row were removed because they did not catch up with the others; the controller goes on with another one. "+
+		"%d members in a row were removed because they did not catch up with the others; the controller goes on with another member. "+
 			"Check the network between the nodes, and the logs of the member that joins", j.Failures)}
 }

@@ -21,7 +21,7 @@ func advanced(member string, ago time.Duration, raftIndex int64, failures int32)
 	}
 }
 
-// reads lets the voters have a raft index of 1000, and the learner c another one.
+// reads sets the raft index of the voters to 1000, and that of the learner c to index.
 func reads(index uint64) func(*Observed) {
 	return func(o *Observed) {
 		for i := range o.Etcd.Members {
@@ -50,9 +50,9 @@ func TestLearnerThatDoesNotAdvance(t *testing.T) {
 		{"it may still copy a large database", 3, "a b c:learner,sick", edits(noEarlyPromotion, hasDatabase(1<<30), advanced("c", learnerPatience, 100, 0)), "joining: wait WaitingForMember"},
 		{"not for ever", 3, "a b c:learner,sick", edits(noEarlyPromotion, hasDatabase(1<<30), advanced("c", 2*learnerPatience, 100, 0)), replaced},
 		{"the one after two that failed gets more time", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", 2*learnerPatience, 100, 2)), "joining: wait WaitingForMember"},
-		{"and not for ever", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", 4*learnerPatience, 100, 2)), replaced},
+		{"the one after two that failed is replaced after four times the time", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", 4*learnerPatience, 100, 2)), replaced},
 		{"another member is not judged by its time", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("d", time.Hour, 0, 0)), "joining: wait WaitingForMember"},
-		{"it has caught up, and etcd lets it vote", 3, "a b c:learner", edits(reads(999), advanced("c", time.Hour, 999, 0)), "joining: PromoteMember c"},
+		{"it has caught up and is promoted", 3, "a b c:learner", edits(reads(999), advanced("c", time.Hour, 999, 0)), "joining: PromoteMember c"},
 		{"its PVC is part of a copy, and no disk of a member", 3, "a:claim b:claim c:learner,sick,claim", edits(noEarlyPromotion, retained, advanced("c", learnerPatience, 100, 0)), replaced + ", DeletePVC c"},
 		{"voters are never removed for that", 3, "a b c:sick", edits(advanced("c", time.Hour, 0, 0)), "steady"},
 	})
@@ -69,14 +69,14 @@ func TestJoiningStatus(t *testing.T) {
 		ago      time.Duration
 		failures int32
 	}{
-		"the first look":                       {observed(t, 3, "a b c:learner"), "c", 0, 0},
-		"nothing new":                          {observed(t, 3, "a b c:learner", advanced("c", time.Hour, 100, 1)), "c", time.Hour, 1},
-		"it has read more":                     {observed(t, 3, "a b c:learner", reads(6), advanced("c", time.Hour, 5, 1)), "c", 0, 1},
-		"another one after it was removed":     {observed(t, 3, "a b c:learner", advanced("d", time.Hour, 5, 1)), "c", 0, 2},
-		"none after it was removed":            {observed(t, 3, "a b", advanced("d", time.Hour, 5, 1)), "", time.Hour, 2},
-		"a removed one counts once":            {observed(t, 3, "a b", advanced("", time.Hour, 0, 2)), "", time.Hour, 2},
-		"another one after it votes":           {observed(t, 4, "a b c:learner", advanced("b", time.Hour, 5, 1)), "c", 0, 0},
-		"time without a quorum does not count": {observed(t, 3, "a b:down c:learner,down", noQuorum, advanced("c", time.Hour, 5, 1)), "c", 0, 1},
+		"the first look":                        {observed(t, 3, "a b c:learner"), "c", 0, 0},
+		"nothing new":                           {observed(t, 3, "a b c:learner", advanced("c", time.Hour, 100, 1)), "c", time.Hour, 1},
+		"it has read more":                      {observed(t, 3, "a b c:learner", reads(6), advanced("c", time.Hour, 5, 1)), "c", 0, 1},
+		"next learner after a removed learner":  {observed(t, 3, "a b c:learner", advanced("d", time.Hour, 5, 1)), "c", 0, 2},
+		"none after it was removed":             {observed(t, 3, "a b", advanced("d", time.Hour, 5, 1)), "", time.Hour, 2},
+		"a removed one counts once":             {observed(t, 3, "a b", advanced("", time.Hour, 0, 2)), "", time.Hour, 2},
+		"next learner after a promoted learner": {observed(t, 4, "a b c:learner", advanced("b", time.Hour, 5, 1)), "c", 0, 0},
+		"time without a quorum does not count":  {observed(t, 3, "a b:down c:learner,down", noQuorum, advanced("c", time.Hour, 5, 1)), "c", 0, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -38,10 +38,10 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 	case isGone(pod):
 		return asDeclared // it comes back as declared, or a new member replaces it
 	}
-	foreign := hasForeignImage(o.Now, pod, m)
+	unrequested := hasUnrequestedImage(o.Now, pod, m)
 	// Nothing shows whether the container that runs was started before the image changed or after. So it ends
 	// with its pod. One that does not run starts with the image that the pod has then.
-	stale := declarationOf(o).isStale(pod) || pod.Fills || foreign && pod.Running
+	stale := declarationOf(o).isStale(pod) || pod.Fills || unrequested && pod.Running
 	switch {
 	case stale && pvcByName(o.PVCs, m.Name) != nil:
 		return recreate
@@ -49,7 +49,7 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return replace
 	case hasOtherImage(o.Cluster, pod) && pod.NeedsNewPod && replacesForVersion(o, m):
 		return replace
-	case hasOtherImage(o.Cluster, pod), foreign:
+	case hasOtherImage(o.Cluster, pod), unrequested:
 		return reimage
 	default:
 		return asDeclared

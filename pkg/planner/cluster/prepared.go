@@ -72,7 +72,7 @@ func isTied(o *Observed, p *Pod) bool {
 }
 
 // patienceForPrepared is how long a prepared pod may take: half of the time for which the cluster has not
-// been Ready, so that each new pod, and perhaps a disk that its storage class retains, comes twice as late.
+// been Ready. So each new pod, and perhaps a disk that its storage class retains, comes twice as late.
 func patienceForPrepared(o *Observed) time.Duration {
 	ready := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady)
 	return min(max(preparedPatience, sinceTransition(o.Now, ready)/2), maxPreparedPatience)

@@ -118,7 +118,7 @@ func unhealthy(o *Observed, lacking []string) *standing {
 	s := &standing{reason: ReasonMembersUnhealthy, message: "members that are not healthy and as declared: " + strings.Join(lacking, ", ")}
 	degraded := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
 	if s.stalled = degraded.Status == corev1.ConditionTrue && sinceTransition(o.Now, degraded) >= waits.Late; s.stalled {
-		s.message += ". Look at the logs of a member that does not come back, and let another one replace it: kubectl etcd replace " + o.Cluster.Name + " MEMBER"
+		s.message += ". Look at the logs of a member that does not come back, and have another member replace it: kubectl etcd replace " + o.Cluster.Name + " MEMBER"
 	}
 	return s
 }

@@ -38,10 +38,10 @@ func runsOther(p *Pod, m *Member) bool {
 	return has != nil && says != nil && (has.Major() != says.Major() || has.Minor() != says.Minor() || has.Patch() != says.Patch())
 }
 
-// hasForeignImage is true if something else than the controller and an admission policy has set the
+// hasUnrequestedImage is true if something else than the controller and an admission policy has set the
 // image of a pod. A pod of an earlier release does not say which of them did. There another
 // version is the evidence.
-func hasForeignImage(now time.Time, p *Pod, m *Member) bool {
+func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
 	switch p.Image {
 	case resources.ImageChanged:
 		return true

@@ -4,7 +4,7 @@
 package cluster
 
 // ruleCertificates waits while a certificate cannot be used that pods mount, or that the
-// controller shows to members: a member that is made now could not speak to the others, and to
+// controller shows to members. A member that is made now could not speak to the others, and to
 // run without encryption would be worse than not to run. Members that run are left as they are.
 // A certificate of clients keeps nothing from being repaired. Going to sleep needs none.
 func ruleCertificates(o *Observed) (Plan, bool) {

@@ -3,9 +3,10 @@
 
 package cluster
 
-// ruleScaleDown removes one voter: one that does not serve if there is one, then one whose pod is
-// not ready, the leader only if no other can be removed, the one with the highest member ID otherwise. If there is one voter too many because one
-// is replaced, it removes the replaced one, after the new one serves.
+// ruleScaleDown removes one voter. It prefers a voter that does not serve, then one whose pod is not
+// ready, then the one with the highest member ID. It removes the leader only if no other voter can be
+// removed. If there is one voter too many because a member is replaced, it removes that member after
+// the new member serves.
 func ruleScaleDown(o *Observed) (Plan, bool) {
 	surplus := len(listVoters(o.Etcd.Members)) - desiredSize(o.Cluster)
 	if surplus <= 0 {

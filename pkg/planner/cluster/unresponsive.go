@@ -19,8 +19,8 @@ import (
 const unresponsiveFor = time.Minute
 
 // repairUnresponsive restarts one member that runs, does not respond, and is not what is declared now. A
-// declaration such as another --cipher-suites may have made it so, and the corrected declaration reaches it in
-// no other way: without a member list, or while too few voters serve for a rollout. Its data stays: on its PVC,
+// declaration such as another --cipher-suites may have made it so. Without a member list, or while too few
+// voters serve for a rollout, the corrected declaration reaches it in no other way. Its data stays: on its PVC,
 // or in the pod if only the image changes.
 //
 // It may vote for members that serve clients although the controller does not reach them. So Kubernetes must

@@ -30,7 +30,7 @@ func degradedSince(d time.Duration) func(*Observed) {
 	}
 }
 
-// TestRepairUnresponsive takes a declaration back that lets etcd run and be out of reach.
+// TestRepairUnresponsive takes back a declaration with which etcd runs and is out of reach.
 func TestRepairUnresponsive(t *testing.T) {
 	long, again := unreadSince(unresponsiveFor), "repair: RecreatePod "
 	unready := func(o *Observed) { podByName(o.Pods, "c").Ready = false }
@@ -55,12 +55,12 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"the other ones are ready and a quorum", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,stale,unknown", edits(long), again + "a " + testVersion + " unresponsive"},
 		{"the one that is not ready first", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,stale,unknown", edits(long, unready), again + "c " + testVersion + " unresponsive"},
 		{"no other one is ready", 3, "a:claim,stale,sick b:claim,stale,sick c:claim,stale,sick", edits(long), again + "a " + testVersion + " unresponsive"},
-		{"another one is ready, and may need its vote", 3, "a:claim,unknown b:claim,stale,sick c:claim,down", edits(long), "quorum: wait QuorumLost"},
+		{"another member is ready, and may need its vote", 3, "a:claim,unknown b:claim,stale,sick c:claim,down", edits(long), "quorum: wait QuorumLost"},
 		{"one at a time: one has just restarted", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,unknown", edits(long, started("c", time.Second)), "quorum: wait EtcdUnreachable"},
 		{"one at a time: one is still about to end", 3, "a:claim,stale,unknown b:claim,stale,unknown c:claim,stale,unknown,terminating", edits(long), "quorum: wait EtcdUnreachable"},
 		{"the next one", 3, "a:claim,stale,unknown b:claim,unknown c:claim,stale,unknown", edits(long, started("b", time.Hour)), again + "a " + testVersion + " unresponsive"},
 		{"one follows a leader", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(long), "quorum: wait EtcdUnreachable"},
-		{"one responds, knows no leader, and needs another one", 3, "a:claim,noleader,notready b:claim,stale,sick c:claim,down", edits(long), again + "b " + testVersion + " unresponsive"},
+		{"one responds, knows no leader, and needs another voter", 3, "a:claim,noleader,notready b:claim,stale,sick c:claim,down", edits(long), again + "b " + testVersion + " unresponsive"},
 
 		{"a joining member on its PVC", 3, "a:claim b:claim d:learner,stale,unknown,claim", nil, "joining: RecreatePod d " + testVersion},
 		{"a joining member without a PVC", 3, "a b d:learner,stale,unknown", nil, "joining: RemoveMember d Surplus, DeletePod d"},
@@ -72,8 +72,8 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"a lost member is replaced after that", 5, "a:claim b:claim,stale,unknown c:claim,stale,unknown d:claim e:nopod", edits(degradedSince(time.Hour)), again + "b " + testVersion + " unresponsive"},
 		{"the others are no quorum", 3, "a:claim b:claim,stale,unknown c:claim,sick", edits(degradedSince(time.Hour)), "rollout: wait WaitingForMember"},
 		{"most voters have not responded for a moment", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedSince(time.Second)), "rollout: wait QuorumAtRisk"},
-		{"the leader is asked to hand over first", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Second)), "rollout: MoveLeader a>b"},
-		{"a leader that has not responded for long is not", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(unresponsiveFor)), "rollout: RecreatePod a " + testVersion},
+		{"the controller moves the leader first", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Second)), "rollout: MoveLeader a>b"},
+		{"a leader that has not responded for long restarts at once", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(unresponsiveFor)), "rollout: RecreatePod a " + testVersion},
 		{"without a PVC it is removed after its successor has joined", 3, "a:stale,unknown,leads b c d", edits(degradedSince(unresponsiveFor)), "scale-down: RemoveMember a Replaced, DeletePod a"},
 	})
 }

@@ -34,7 +34,7 @@ var Waits = waits.Table{
 	string(ReasonForbidden):                 waits.New("a permission in Kubernetes", waits.User, waits.Soon, "Give the controller the permission that the message names."),
 	string(ReasonImageNotPulled):            waits.New("an image that Kubernetes can pull", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.pod.imagePullSecrets so that the nodes can pull the image."),
 	string(ReasonImageVersion):              waits.New("an image that holds the declared version", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.imageDigest."),
-	string(ReasonLearnerCatchingUp):         waits.Copy("a learner that reads the log", waits.Etcd, learnerPatience, "No user has to act for this member: another one replaces it. Check the network and the disks of the nodes."),
+	string(ReasonLearnerCatchingUp):         waits.Copy("a learner that reads the log", waits.Etcd, learnerPatience, "No user has to act for this member: another member replaces it. Check the network and the disks of the nodes."),
 	string(ReasonNameConflict):              waits.New("a name that an object of another owner has", waits.User, waits.Soon, "Delete the object that the message names, or give the cluster another name."),
 	string(ReasonNamespaceTerminating):      waits.New("nothing: the namespace is being deleted", waits.User, waits.Soon, "Back the cluster up and restore it into another namespace."),
 	string(ReasonNoBackup):                  waits.New("a backup", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
