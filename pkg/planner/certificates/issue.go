@@ -169,7 +169,8 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	switch {
 	case c.isLost() && !accepted:
 		return ChangeLost, o.cannotWait(c.Use)
-	case c.isLost(), accepted && (!c.Issued.Signed || !c.Issued.SANsMatch || !o.Now.Before(c.Renewal)):
+	case c.isLost(), accepted && (!c.Issued.Signed || !c.Issued.SANsMatch || !o.Now.Before(c.Renewal) || c.State == NotYetValid):
+		// A clock that was ahead has issued what is not valid yet.
 		return ChangeAll, true
 	case !c.Issued.BundleMatches && !accepted:
 		// Every client and member accepts the certificate as it is, and not yet a

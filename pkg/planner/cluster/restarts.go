@@ -39,14 +39,16 @@ func runsOther(p *Pod, m *Member) bool {
 }
 
 // hasUnrequestedImage is true if something else than the controller and an admission policy has set the
-// image of a pod. A pod of an earlier release does not say which of them did. There another
-// version is the evidence.
+// image of a pod, and the member does not run because of it, or etcd says another version. A program that
+// rewrites the images of all pods may have set an equal image: to create such a pod again would never end.
+// A pod of an earlier release does not say what has set its image. There another version is the evidence.
 func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
+	another := runsOther(p, m) && hasSettled(now, p)
 	switch p.Image {
 	case resources.ImageChanged:
-		return true
+		return !p.Running || another
 	case resources.ImageUnconfirmed:
-		return runsOther(p, m) && hasSettled(now, p)
+		return another
 	case resources.ImageAdmitted:
 		return false
 	default:
