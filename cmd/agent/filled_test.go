@@ -38,14 +38,14 @@ func TestFilledWithoutItsSource(t *testing.T) {
 		id, dir string
 		done    bool
 	}{
-		"store":                     {agent.CommandFetch, fromStore, "transfer", filled, true},
-		"member":                    {agent.CommandFetch, fromMember, "transfer", filled, true},
-		"PVC":                       {agent.CommandSalvage, fromPVC, "transfer", filled, true},
-		"store, of another one":     {agent.CommandFetch, fromStore, "other", filled, false},
-		"member, an empty dir":      {agent.CommandFetch, fromMember, "transfer", t.TempDir(), false},
-		"PVC, no dir":               {agent.CommandSalvage, fromPVC, "transfer", filepath.Join(filled, "none"), false},
-		"store, no dir is named":    {agent.CommandFetch, fromStore, "transfer", "", false},
-		"member, of another member": {agent.CommandFetch, fromMember, "transfer-2", filled, false},
+		"store":                      {agent.CommandFetch, fromStore, "transfer", filled, true},
+		"member":                     {agent.CommandFetch, fromMember, "transfer", filled, true},
+		"PVC":                        {agent.CommandSalvage, fromPVC, "transfer", filled, true},
+		"store, of another transfer": {agent.CommandFetch, fromStore, "other", filled, false},
+		"member, an empty dir":       {agent.CommandFetch, fromMember, "transfer", t.TempDir(), false},
+		"PVC, no dir":                {agent.CommandSalvage, fromPVC, "transfer", filepath.Join(filled, "none"), false},
+		"store, no dir is named":     {agent.CommandFetch, fromStore, "transfer", "", false},
+		"member, of another member":  {agent.CommandFetch, fromMember, "transfer-2", filled, false},
 	} {
 		r := *test.request
 		r.ID, r.FilledDir = test.id, test.dir

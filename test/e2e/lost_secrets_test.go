@@ -18,7 +18,7 @@ import (
 var issuedSecrets = []string{"ca", "peer", "server", "operator", "client"}
 
 // secretsLost deletes Secrets of one cluster together. While the controller runs it has the CA in
-// memory, and no member restarts. If it was killed before, the CA is lost for good.
+// memory, and no member restarts. If it was killed before, the CA is lost permanently.
 func secretsLost(t *testing.T) {
 	c, p, data := secretsToLose(t)
 	pods := c.uids()

@@ -22,7 +22,7 @@ import (
 func TestTLSVersionWalk(t *testing.T) {
 	harness.RequireNightly(t)
 	for name, more := range map[string]string{"with volumes": withVolumes, "without volumes": ""} {
-		for tls, declared := range map[string]string{"static": withStaticTLS, "auto": withAutoTLS} {
+		for tls, spec := range map[string]string{"static": withStaticTLS, "auto": withAutoTLS} {
 			t.Run(tls+" "+name, func(t *testing.T) {
 				t.Parallel()
 				s := start(t)
@@ -33,7 +33,7 @@ func TestTLSVersionWalk(t *testing.T) {
 				} else {
 					c.secure("secure-client-tls", "tls.crt", "tls.key", "ca.crt")
 				}
-				s.apply(manifest("secure", 3, "3.5.35", declared, more, "\n  etcd: {snapshotCount: 1000}"))
+				s.apply(manifest("secure", 3, "3.5.35", spec, more, "\n  etcd: {snapshotCount: 1000}"))
 				c.settle(3)
 				data, ids := c.fill(), c.ids()
 				c.skipsPeerNames("ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION")

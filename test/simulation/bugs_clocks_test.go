@@ -24,7 +24,7 @@ func onItsOwnClock(m *manager.Manager, c cluster.Config) cluster.Config {
 	return c
 }
 
-// farClocks lets the clocks of machines be up to a day off, while a node goes with the volume of a member.
+// farClocks sets the clocks of machines up to a day off, and loses a node with the volume of a member.
 func farClocks(s *schedules.Schedule) {
 	loseLocalVolume(s)
 	s.Skew = 24 * time.Hour

@@ -20,11 +20,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
-// declared are faults with declarations that etcd runs with and that do not become true. Each leaves the
+// declarations are faults with declarations that etcd runs with and that do not become true. Each leaves the
 // other events of a schedule as they are.
-var declared = map[string]func(*schedules.Schedule){
+var declarations = map[string]func(*schedules.Schedule){
 	"out of reach": func(s *schedules.Schedule) {
-		s.Deadly = false // together with members that are lost for good, a person must decide
+		s.Deadly = false // together with permanently lost members, a person must decide
 		declare(s, schedules.EventDeaf, 30)
 		s.Version, s.Volumes = schedules.VersionLines[0][0], true // without them nothing but such a member has its data
 		// A member that an earlier state of the API does not name is repaired only if it does not run.
@@ -62,7 +62,7 @@ func alone(size int, volumes bool, e schedules.Event) func(*schedules.Schedule) 
 // TestDeclarations plays schedules with each of these faults.
 func TestDeclarations(t *testing.T) {
 	n := min(*scheduleCount, 25)
-	for name, story := range declared {
+	for name, story := range declarations {
 		t.Run(name, func(t *testing.T) {
 			variant := Variant{Name: name, story: story}
 			total, failed := playAll(n, *firstSeed, variant, nil)

@@ -5,8 +5,8 @@
 //
 // The controller compares the present time with times in objects: when a pod was made, when a deletion ends,
 // when a loss was seen first. The kube-apiserver and other controllers wrote them. On a machine whose
-// clock is a day fast each pod would be too late at once, and each grace over; on one that is a day slow
-// nothing would ever be overdue. Each response of the kube-apiserver says what time it is there.
+// clock is a day fast each pod would be too late at once, and each grace over. On a machine whose clock is a
+// day slow nothing would ever be overdue. Each response of the kube-apiserver says what time it is there.
 package apiclock
 
 import (

@@ -26,7 +26,11 @@ func TestClockFollowsResponses(t *testing.T) {
 		}
 		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) { w.Header().Set("Date", noon.Format(http.TimeFormat)) }))
 		client := http.Client{Transport: c.Transport(http.DefaultTransport)}
-		response, err := client.Get(server.URL)
+		request, err := http.NewRequestWithContext(t.Context(), http.MethodGet, server.URL, http.NoBody)
+		if err != nil {
+			t.Fatal(err)
+		}
+		response, err := client.Do(request)
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -51,15 +55,19 @@ func TestResponseWithoutDate(t *testing.T) {
 	t.Parallel()
 	c := New(testingclock.NewFakePassiveClock(noon))
 	for _, date := range []string{"", "yesterday"} {
-		transport := c.Transport(answer{date})
-		if _, err := transport.RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil)); err != nil || c.Offset() != 0 {
-			t.Errorf("date %q: offset %v, error %v", date, c.Offset(), err)
+		response, err := c.Transport(datedResponse{date}).RoundTrip(httptest.NewRequest(http.MethodGet, "/", nil))
+		if err != nil {
+			t.Fatalf("date %q: %v", date, err)
+		}
+		_ = response.Body.Close()
+		if c.Offset() != 0 {
+			t.Errorf("date %q: offset %v", date, c.Offset())
 		}
 	}
 }
 
-type answer struct{ date string }
+type datedResponse struct{ date string }
 
-func (a answer) RoundTrip(*http.Request) (*http.Response, error) {
-	return &http.Response{Header: http.Header{"Date": {a.date}}, Body: http.NoBody}, nil
+func (d datedResponse) RoundTrip(*http.Request) (*http.Response, error) {
+	return &http.Response{Header: http.Header{"Date": {d.date}}, Body: http.NoBody}, nil
 }

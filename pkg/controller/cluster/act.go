@@ -87,7 +87,7 @@ func waitFor(err error) *planner.Wait {
 		reason, remedy = planner.ReasonWaitingForMember, "No action needed unless this persists. Then look at its disk, and request another member in its place."
 	case errors.Is(err, etcd.ErrDenied):
 		reason, remedy = planner.ReasonEtcdDenied, diagnosis.GrantAccess
-	case errors.Is(err, errNodesSilent):
+	case errors.Is(err, errNodesUnresponsive):
 		reason, remedy = v1beta2.ReasonOldMemberMayRun, "Bring these nodes back, or delete the pods of nodes that are off. "+diagnosis.ConfirmNodeOff
 	case errors.Is(err, errNotEnded):
 		reason, remedy = v1beta2.ReasonOldMemberMayRun, "Bring the node back. "+diagnosis.ConfirmNodeOff+
@@ -121,7 +121,7 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 		case errors.Is(err, reconcile.ErrStale):
 			klog.FromContext(ctx).V(2).Info("Skipped an action: its observation is stale", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = reconcile.StaleRetry
-		case errors.Is(err, reconcile.ErrNamespaceTerminating), errors.Is(err, reconcile.ErrNotOwned), errors.Is(err, errNotEnded), errors.Is(err, errNodesSilent):
+		case errors.Is(err, reconcile.ErrNamespaceTerminating), errors.Is(err, reconcile.ErrNotOwned), errors.Is(err, errNotEnded), errors.Is(err, errNodesUnresponsive):
 			klog.FromContext(ctx).V(2).Info("Waiting for manual action", "action", fmt.Sprintf("%T", action), "err", err)
 			if !isUpkeep(action) {
 				result.retryAfter = retryManual

@@ -34,8 +34,8 @@ func updatePod(ctx context.Context, r *run, requested *corev1.Pod) error {
 	return noteAdmitted(ctx, r, requested, updated)
 }
 
-// noteAdmitted notes on a pod what an admission policy has made of the requested image, so that a
-// later change by something else can be told from it. Without the note, because this controller
+// noteAdmitted notes on a pod what an admission policy has made of the requested image, so that the
+// controller recognizes a later change by something else. Without the note, because this controller
 // ends here, the image counts as changed: it is requested again, and the policy changes it again.
 func noteAdmitted(ctx context.Context, r *run, requested, response *corev1.Pod) error {
 	const attempts = 5 // the scheduler and the kubelet write to a new pod at the same time

@@ -82,25 +82,25 @@ func (r *respondingAPI) Statuses(context.Context, etcd.Target) map[string]etcd.S
 // TestUnresponsiveMemberRestarts only while it does not respond and the pods are those that were observed.
 func TestUnresponsiveMemberRestarts(t *testing.T) {
 	t.Parallel()
-	silent, serves := etcd.StatusResult{Err: etcd.ErrTimeout}, etcd.StatusResult{Health: etcd.MemberHealth{Leader: 1}}
+	unresponsive, serves := etcd.StatusResult{Err: etcd.ErrTimeout}, etcd.StatusResult{Health: etcd.MemberHealth{Leader: 1}}
 	for name, test := range map[string]struct {
 		change   func(api *respondingAPI, s *seen)
 		restarts bool
 	}{
-		"no member responds":       {func(*respondingAPI, *seen) {}, true},
-		"it responds":              {func(api *respondingAPI, _ *seen) { api.responses["c-a"] = etcd.StatusResult{} }, false},
-		"it rejects the request":   {func(api *respondingAPI, _ *seen) { api.responses["c-a"] = etcd.StatusResult{Err: etcd.ErrDenied} }, false},
-		"another one has a leader": {func(api *respondingAPI, _ *seen) { api.responses["c-b"] = serves }, false},
-		"another one has a leader, as was observed": {func(api *respondingAPI, s *seen) {
+		"no member responds":          {func(*respondingAPI, *seen) {}, true},
+		"it responds":                 {func(api *respondingAPI, _ *seen) { api.responses["c-a"] = etcd.StatusResult{} }, false},
+		"it rejects the request":      {func(api *respondingAPI, _ *seen) { api.responses["c-a"] = etcd.StatusResult{Err: etcd.ErrDenied} }, false},
+		"another member has a leader": {func(api *respondingAPI, _ *seen) { api.responses["c-b"] = serves }, false},
+		"another member has a leader, as was observed": {func(api *respondingAPI, s *seen) {
 			api.responses["c-b"], s.Etcd.Linearizable = serves, true
 		}, true},
-		"another one knows no leader": {func(api *respondingAPI, _ *seen) { api.responses["c-b"] = etcd.StatusResult{} }, true},
+		"another member knows no leader": {func(api *respondingAPI, _ *seen) { api.responses["c-b"] = etcd.StatusResult{} }, true},
 		"its container has restarted": {func(api *respondingAPI, _ *seen) {
 			api.pod.Status.ContainerStatuses[0].State.Running = &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(9, 0))}
 		}, false},
 		"its pod was replaced": {func(api *respondingAPI, _ *seen) { api.pod.UID = "another" }, false},
 	} {
-		api := &respondingAPI{&policyAPI{oneMember: stopped()}, map[string]etcd.StatusResult{"c-a": silent, "c-b": silent}}
+		api := &respondingAPI{&policyAPI{oneMember: stopped()}, map[string]etcd.StatusResult{"c-a": unresponsive, "c-b": unresponsive}}
 		api.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(time.Unix(1, 0))}}
 		s := &seen{Observed: planner.Observed{Cluster: api.cluster, Pods: []planner.Pod{observedPod(api.cluster, api.pod)}}}
 		test.change(api, s)

@@ -113,8 +113,8 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 }
 
 // restoreCA writes the CA back whose Secret was lost. Members trust it, so they notice nothing. If
-// another controller has issued a CA since this one read the Secret, what that one has distributed
-// stays trusted, too.
+// another controller has issued a CA since this controller read the Secret, the CAs that the other controller has
+// distributed stay trusted, too.
 func restoreCA(ctx context.Context, r *run, live *corev1.Secret) error {
 	name, kept := resources.CASecret(r.seen.Cluster), r.secrets.keptCA(r.key, r.seen.Cluster)
 	if kept == nil {
@@ -146,8 +146,8 @@ func restoreCA(ctx context.Context, r *run, live *corev1.Secret) error {
 }
 
 // withDistributedCAs adds the CAs that the cluster has lost with their Secret: what the Secrets of
-// members hold, and what those of the controller and of clients hold if members trust it. Else a user
-// who may change the Secret of clients could add a CA to what members trust.
+// members hold, and what those of the controller and of clients hold if members trust it. Otherwise
+// the right to change the Secret of clients would be enough to add a CA to what members trust.
 func withDistributedCAs(ctx context.Context, r *run, trusted []*x509.Certificate) ([]*x509.Certificate, error) {
 	trusted = slices.Clone(trusted)
 	for _, n := range neededBy(r.seen.Cluster) {

@@ -207,8 +207,8 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 	return updatePod(ctx, r, pod)
 }
 
-// cleanUpOldPVCs deletes the PVCs of the old members, or releases them if the user wants to
-// keep the PVCs of removed members, or if they were taken back and no quorum has confirmed them.
+// cleanUpOldPVCs deletes the PVCs of the old members. It releases a PVC instead if the user wants to
+// keep the PVCs of removed members, or if the PVC was taken back and no quorum has confirmed it.
 func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error {
 	recovery := &a.Recovery
 	var failed []error

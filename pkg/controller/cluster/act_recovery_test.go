@@ -220,7 +220,7 @@ type reporting struct {
 
 func (r *reporting) NodeReports(_ context.Context, nodes []string) (map[string]string, error) {
 	r.asked = nodes
-	return silentNodes(r.unresponsive), nil
+	return unchangedReports(r.unresponsive), nil
 }
 
 // TestNodesReportBeforeTheCutover: the kubelets of all old members must report that may run and

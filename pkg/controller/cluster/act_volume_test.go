@@ -31,11 +31,11 @@ type volumeSource struct {
 }
 
 func (v *volumeSource) NodeReports(context.Context, []string) (map[string]string, error) {
-	return silentNodes(v.unresponsive), nil
+	return unchangedReports(v.unresponsive), nil
 }
 
-// silentNodes are the reports of nodes that no longer report.
-func silentNodes(names []string) map[string]string {
+// unchangedReports are the reports of nodes that no longer report.
+func unchangedReports(names []string) map[string]string {
 	reports := map[string]string{}
 	for _, name := range names {
 		reports[name] = "1"

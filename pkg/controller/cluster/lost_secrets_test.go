@@ -119,8 +119,8 @@ func TestWrittenBackCATrustsLaterOnes(t *testing.T) {
 	}
 }
 
-// TestAcceptedIdentity: the controller shows its own certificate, or another one if members do not
-// accept its own.
+// TestAcceptedIdentity: the controller shows its own certificate, or another certificate if members do
+// not accept its own.
 func TestAcceptedIdentity(t *testing.T) {
 	w, s := issuedWorld(t)
 	old := s.signer

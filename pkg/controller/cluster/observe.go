@@ -59,8 +59,8 @@ type seen struct {
 	certificates map[v1beta2.CertificateUse]*certificates.Pair
 	// signer is the CA of a cluster whose certificates are issued here.
 	signer *signer
-	// identity is what the controller shows to members: its own certificate, or another one that
-	// members accept; nil if there is none.
+	// identity is what the controller shows to members: its own certificate, or another
+	// certificate that members accept; nil if there is none.
 	identity *certificates.Pair
 }
 

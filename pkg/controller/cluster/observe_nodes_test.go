@@ -101,7 +101,7 @@ type unresponsiveNodes struct {
 }
 
 func (n *unresponsiveNodes) NodeReports(context.Context, []string) (map[string]string, error) {
-	return silentNodes(n.names), nil
+	return unchangedReports(n.names), nil
 }
 
 // TestNoPVCIsReadWhileANodeDoesNotReport: a recovery that stops a member to read its PVC begins only if the

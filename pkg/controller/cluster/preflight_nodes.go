@@ -46,8 +46,8 @@ const (
 var (
 	// errAwaitingReports means that nodes may report any moment.
 	errAwaitingReports = fmt.Errorf("nodes have not reported to Kubernetes yet: %w", reconcile.ErrStale)
-	// errNodesSilent means that nodes do not report.
-	errNodesSilent = errors.New("nodes do not report to Kubernetes")
+	// errNodesUnresponsive means that nodes do not report.
+	errNodesUnresponsive = errors.New("nodes do not report to Kubernetes")
 )
 
 // nodeReporting remembers since when the reports of nodes are awaited, by cluster. A report takes longer than
@@ -76,19 +76,19 @@ func (n *nodeReporting) require(ctx context.Context, r *run, nodes []string) err
 		n.asked = map[types.NamespacedName]*awaitedReports{}
 	}
 	asked, at := n.asked[r.key], r.Clock.Now()
-	if asked == nil || !asked.covers(now) || at.Sub(asked.since) > reportsLife && asked.silent(now) == nil {
+	if asked == nil || !asked.covers(now) || at.Sub(asked.since) > reportsLife && asked.unresponsive(now) == nil {
 		asked = &awaitedReports{since: at, before: now}
 		n.asked[r.key] = asked
 	}
-	silent := asked.silent(now)
+	unresponsive := asked.unresponsive(now)
 	switch {
-	case len(silent) == 0:
+	case len(unresponsive) == 0:
 		delete(n.asked, r.key)
 		return nil
 	case at.Sub(asked.since) < nodeReports:
 		return errAwaitingReports
 	default:
-		return fmt.Errorf("%w: %v, and members on them may serve on the other side of a partition", errNodesSilent, silent)
+		return fmt.Errorf("%w: %v, and members on them may serve on the other side of a partition", errNodesUnresponsive, unresponsive)
 	}
 }
 
@@ -102,8 +102,8 @@ func (a *awaitedReports) covers(now map[string]string) bool {
 	return true
 }
 
-// silent lists the nodes that have not reported since.
-func (a *awaitedReports) silent(now map[string]string) []string {
+// unresponsive lists the nodes that have not reported since.
+func (a *awaitedReports) unresponsive(now map[string]string) []string {
 	var names []string
 	for name, version := range now {
 		if version == a.before[name] {

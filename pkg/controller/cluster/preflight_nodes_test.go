@@ -42,8 +42,8 @@ func TestReportsAreAwaitedAcrossReconciles(t *testing.T) {
 			{10 * time.Second, "2", "2", errAwaitingReports}, // the next step wants reports of its own
 		},
 		"one is cut off": {
-			{0, "1", "1", errAwaitingReports}, {10 * time.Second, "2", "1", errAwaitingReports}, {15 * time.Second, "2", "1", errNodesSilent},
-			{time.Hour, "9", "1", errNodesSilent},
+			{0, "1", "1", errAwaitingReports}, {10 * time.Second, "2", "1", errAwaitingReports}, {15 * time.Second, "2", "1", errNodesUnresponsive},
+			{time.Hour, "9", "1", errNodesUnresponsive},
 			{time.Hour + time.Second, "9", "2", errAwaitingReports}, // the report of a may be old by now
 			{time.Hour + 11*time.Second, "10", "3", nil},
 		},
@@ -66,7 +66,7 @@ func TestReportsAreAwaitedAcrossReconciles(t *testing.T) {
 					t.Fatalf("after %v: error %v, want %v", s.at, err, s.want)
 				}
 				w := waitFor(err)
-				if said := w != nil; said != errors.Is(s.want, errNodesSilent) {
+				if said := w != nil; said != errors.Is(s.want, errNodesUnresponsive) {
 					t.Errorf("after %v the status says %+v", s.at, w)
 				}
 			}

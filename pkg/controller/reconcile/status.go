@@ -118,7 +118,7 @@ func isRejected(err error) bool {
 
 // rejections returns which fields an API server rejects, as far as it says so.
 func rejections(err error) field.ErrorList {
-	status, says := err.(apierrors.APIStatus) //nolint:errorlint // isRejected has looked at wrapped errors
+	status, says := err.(apierrors.APIStatus) // isRejected has looked at wrapped errors
 	if !says || status.Status().Details == nil || len(status.Status().Details.Causes) == 0 {
 		return field.ErrorList{{Type: field.ErrorTypeInternal, Field: "status", Detail: err.Error()}}
 	}

@@ -233,7 +233,7 @@ func (c *Checks) restarting(by *manager.Manager, pod *corev1.Pod) {
 	if writing := by.Observed.Writing(p.Dir.Lineage, p.Dir.Id); 2*writing <= voters && !c.short && !c.w.IsDisturbed(&by.Observed) {
 		c.w.Violated("S2", "restart of %s: the disks of %d of %d voters take writes meanwhile", pod.Name, writing, voters)
 	}
-	responded := slices.Contains(by.Observed.Healthy, p.Dir.Id) // another one transfers no leadership
+	responded := slices.Contains(by.Observed.Healthy, p.Dir.Id) // an unresponsive member transfers no leadership
 	if responded && by.Observed.Leads(p.Dir.Id) && serving > 0 && !c.w.IsDisturbed(&by.Observed) {
 		c.w.Violated("S8", "restart of %s, which leads", pod.Name)
 	}

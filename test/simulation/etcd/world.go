@@ -39,7 +39,7 @@ type World struct {
 	Upgrading map[string]bool
 	// initialized are pods whose init containers have run in their sandbox.
 	initialized map[string]bool
-	// Mislabeled holds the version in each image whose tag says another one.
+	// Mislabeled holds the version in each image whose tag says another version.
 	Mislabeled map[string]string
 	// Backups that are stored, by name.
 	Backups map[string]*Snapshot

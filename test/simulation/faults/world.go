@@ -24,7 +24,7 @@ type World struct {
 	AdmitsAll bool
 	// operations counts the requested operations.
 	operations int
-	// savedSecrets are the Secrets of which a user has a backup, by name.
+	// savedSecrets are the Secrets that a user has backed up, by name.
 	savedSecrets map[string]*corev1.Secret
 	// unlabelled are the PVCs from which a person has taken the label of the cluster.
 	unlabelled map[types.UID]bool

@@ -90,12 +90,10 @@ const (
 	EventDeaf
 	EventSetImage
 	EventWrongImage
-	// EventUnmanagedMember and EventOtherCluster are in stories only.
-	EventUnmanagedMember
 	// EventStallLearner is in stories only.
 	EventStallLearner
-	// EventForeignMember and EventOtherCluster are in stories only.
-	EventForeignMember
+	// EventUnmanagedMember and EventOtherCluster are in stories only.
+	EventUnmanagedMember
 	EventOtherCluster
 	// EventFill is never drawn with the others; see spaceEvents.
 	EventFill

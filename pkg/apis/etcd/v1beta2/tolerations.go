@@ -46,9 +46,9 @@ func LimitsStay(t *corev1.Toleration) bool {
 	return false
 }
 
-// MemberLossTimeout is how long a member may be away before another member replaces it:
-// recovery.memberLossTimeoutSeconds, or else the shortest tolerationSeconds with which the author
-// asks that pods leave a node that does not respond.
+// MemberLossTimeout is how long a member may be away before another member replaces it.
+// recovery.memberLossTimeoutSeconds sets it. Without that field it is the shortest tolerationSeconds
+// with which the author asks that pods leave a node that does not respond.
 func (spec *ClusterSpec) MemberLossTimeout() time.Duration {
 	if r := spec.Recovery; r != nil && r.MemberLossTimeoutSeconds != nil {
 		return time.Duration(*r.MemberLossTimeoutSeconds) * time.Second

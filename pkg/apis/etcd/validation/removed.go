@@ -25,7 +25,7 @@ var originalFields = map[string]sets.Set[string]{
 }
 
 // RemovedFromEtcdCluster warns of an update that looks as if a client of the original types had sent
-// it: the stored object has fields that those types lack, and the new one has none of them. Such a
+// it. Then the stored object has fields that those types lack, and the new object has none of them. Such a
 // client reads an object, drops what it does not know, and writes back the rest.
 func RemovedFromEtcdCluster(newCluster, oldCluster *v1beta2.EtcdCluster) []string {
 	if len(laterFields(&newCluster.Spec)) > 0 {

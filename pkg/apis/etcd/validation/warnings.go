@@ -114,9 +114,9 @@ func tolerationWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	var warnings []string
 	for i := range spec.Pod.Tolerations {
 		if v1beta2.LimitsStay(&spec.Pod.Tolerations[i]) {
-			warnings = append(warnings, fmt.Sprintf("%s: is left out of the pods, because Kubernetes would delete members that serve behind a partition, with the writes that only they have; "+
-				"the controller replaces a member that does not respond after %v instead, while the others are a quorum; "+
-				"set spec.recovery.memberLossTimeoutSeconds instead, and name the key of each other taint that members tolerate", path.Index(i), spec.MemberLossTimeout()))
+			warnings = append(warnings, fmt.Sprintf("%s: is left out of the pods, because Kubernetes would delete members that serve behind a partition, with the writes that only they have. "+
+				"The controller replaces a member that has not responded for %v, while the others are a quorum. "+
+				"Set spec.recovery.memberLossTimeoutSeconds instead, and name the key of each other taint that members tolerate", path.Index(i), spec.MemberLossTimeout()))
 		}
 	}
 	return warnings

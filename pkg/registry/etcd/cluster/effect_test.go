@@ -116,6 +116,7 @@ func fill(v reflect.Value, depth int) {
 				fill(v.Field(i), depth-1)
 			}
 		}
+	default: // no field of a spec is of another kind
 	}
 }
 
@@ -179,7 +180,7 @@ func isRead(t *testing.T, dir, name string) bool {
 	return found
 }
 
-// TestEveryFieldHasAnEffect: each field of a spec changes an object or a decision, or the answer to the
+// TestEveryFieldHasAnEffect: each field of a spec changes an object or a decision, or the response to the
 // request says that it does not.
 func TestEveryFieldHasAnEffect(t *testing.T) {
 	t.Parallel()
@@ -212,9 +213,9 @@ func TestEveryFieldHasAnEffect(t *testing.T) {
 	}
 }
 
-// TestEveryChangeOfAVolumeIsAnswered: a change of the PVC spec of a living cluster is rejected, or a warning
+// TestEveryChangeOfAPVCHasAnEffect: a change of the PVC spec of a living cluster is rejected, or a warning
 // names it, or the controller sees that the PVC differs.
-func TestEveryChangeOfAVolumeIsAnswered(t *testing.T) {
+func TestEveryChangeOfAPVCHasAnEffect(t *testing.T) {
 	t.Parallel()
 	const path = "spec.pod.persistentVolumeClaimSpec"
 	living := resources.PVC(plain(), "a-0")
