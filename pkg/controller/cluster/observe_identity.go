@@ -49,11 +49,15 @@ func (s *seen) identify(statuses map[string]etcd.StatusResult) {
 		if a.Err != nil {
 			continue
 		}
-		said[a.Health.ClusterID]++
-		responded++
-		if known := resources.ReportedMemberID(s.Cluster, e.Name); known != 0 && known == a.Health.ID {
+		known := resources.ReportedMemberID(s.Cluster, e.Name)
+		if known != 0 && known != a.Health.ID {
+			continue // no name comes back with another ID
+		}
+		if known != 0 {
 			s.clusterIDs = []uint64{a.Health.ClusterID}
 		}
+		said[a.Health.ClusterID]++
+		responded++
 	}
 	for id, n := range said {
 		if len(s.clusterIDs) == 0 && 2*n > responded {

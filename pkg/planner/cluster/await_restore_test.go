@@ -10,6 +10,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -21,7 +23,7 @@ func annotated(o *Observed) {
 func restore(of string, phase v1beta2.RestorePhase) func(*Observed) {
 	return func(o *Observed) {
 		annotated(o)
-		o.AwaitedRestore = &v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: of}}, Status: v1beta2.RestoreStatus{Phase: phase}}
+		o.AwaitedRestore = &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "r", UID: "uid-r"}, Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: of}}, Status: v1beta2.RestoreStatus{Phase: phase}}
 	}
 }
 

@@ -86,6 +86,9 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"a cluster that has begun goes on beside a PVC of an earlier one", 1, "a:claim", edits(volume("x")), "steady"},
 		{"a cluster that has lost record and status goes on", 1, "b:claim", edits(fresh, noQuorum, volume("x")), "record: WriteRecord unknown, CreatePeerService"},
 		{"a restore fills the cluster", 3, "", edits(unresponsive, volume("x"), restore("c", v1beta2.RestorePhaseVerifying)), "bootstrap: wait WaitingForRestore"},
+		{"an EtcdRestore that does not exist fills nothing", 3, "", edits(fresh, volume("x"), annotated), waits},
+		{"an EtcdRestore that has ended fills nothing", 3, "", edits(fresh, volume("x"), restore("c", v1beta2.RestorePhaseSucceeded)), waits},
+		{"PVCs are requested beside the annotation of a restore", 3, "", edits(returned, fromVolumes, volume("x"), volume("y"), annotated), all},
 		{"a cluster that joins a running etcd", 3, "", edits(unresponsive, volume("x"), func(o *Observed) {
 			o.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{}}
 		}), "bootstrap: wait ExistingEtcdUnreachable"},

@@ -40,8 +40,6 @@ func completeRecord(o *Observed) resources.Record {
 	}
 	switch {
 	case r.ClusterID != "":
-	case hasBegun(o) && !o.Etcd.Linearizable:
-		r.ClusterID = unknownClusterID // a single response may be that of a member of another cluster
 	case hasBegun(o):
 		r.ClusterID = knownClusterID(o.Etcd.ClusterID)
 	default:

@@ -18,7 +18,8 @@ import (
 // run them and hold data there.
 //
 // It does replace members of its own that have lost their pod and their data. It waits with that, too, while
-// an unmanaged member is a learner or has not started: a change is under way then (S3). It removes
+// an unmanaged member is a learner or has not started: a change is under way then (S3). And it waits while
+// a member of its own has another peer URL, because that member is not lost. It removes
 // a lost voter only if the voters of this cluster that serve are a quorum of those that are left
 // (S2). The removal makes the quorum smaller and never ends it, whatever the unmanaged members do. The
 // successor joins as a learner, and votes only if the members that serve are a quorum with it.
@@ -28,7 +29,7 @@ func ruleUnmanagedMembers(o *Observed) (Plan, bool) {
 	if len(unmanaged) == 0 {
 		return Plan{}, false
 	}
-	changing := func(m *Member) bool { return m.Learner || !m.Started }
+	changing := func(m *Member) bool { return m.Learner || !m.Started || podAtAnotherURL(o, m) != "" }
 	if !slices.ContainsFunc(unmanaged, changing) {
 		if plan, heals := healBesideUnmanaged(o); heals {
 			return plan, true
@@ -76,6 +77,16 @@ func replaceLostBesideOthers(o *Observed, m *Member) Plan {
 	return removeVoter(o, m, RemoveLost)
 }
 
+// podAtAnotherURL returns the name of the pod of this cluster in which an unmanaged member runs; empty if none.
+func podAtAnotherURL(o *Observed, m *Member) string {
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Owned && isOwnUnderAnotherURL(o, m, p.Name) {
+			return p.Name
+		}
+	}
+	return ""
+}
+
 // mostDescribed is how many unmanaged members a message describes.
 const mostDescribed = 3
 
@@ -117,11 +128,9 @@ const maxRepeated = 128
 // removeUnmanaged is the remedy: what removes an unmanaged member. A member of this cluster whose peer URL was
 // changed gets its URL back instead.
 func removeUnmanaged(o *Observed, m *Member) string {
-	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Owned && isOwnUnderAnotherURL(o, m, p.Name) {
-			return fmt.Sprintf("It is the member of pod %s, and its peer URL was changed. Set the URL back: kubectl etcd ctl %s -n %s -- member update %s --peer-urls=%s.",
-				p.Name, o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), resources.PeerURL(o.Cluster, p.Name))
-		}
+	if pod := podAtAnotherURL(o, m); pod != "" {
+		return fmt.Sprintf("It is the member of pod %s, and its peer URL was changed. Set the URL back: kubectl etcd ctl %s -n %s -- member update %s --peer-urls=%s.",
+			pod, o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), resources.PeerURL(o.Cluster, pod))
 	}
 	return fmt.Sprintf("Stop that member and remove it: kubectl etcd ctl %s -n %s -- member remove %s. Without the plugin: etcdctl member remove %s.",
 		o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), hexID(m.ID))

@@ -23,8 +23,25 @@ func TestRuleUnmanagedMembers(t *testing.T) {
 		{"a lost member waits for its successor", 3, "a:nopod b c d:stranger", edits(unprepared), "unmanaged-members: PreparePod c-new, FindMember a, wait WaitingForPod"},
 		{"a lost member is removed", 3, "a:nopod b c d:stranger", nil, "unmanaged-members: RemoveMember a Lost"},
 		{"a lost member stays if the others are no quorum without the unmanaged members", 3, "a:nopod b c d:stranger e:stranger", nil, "unmanaged-members: FindMember a, wait QuorumAtRisk"},
+		{"a member whose peer URL was changed keeps its pod and its PVC", 3, "a:claim b:claim c:claim", edits(atAnotherURL("c")), "unmanaged-members: wait UnmanagedMember"},
 		{"the successor of a removed member joins", 3, "b c d:stranger", nil, "unmanaged-members: AddLearner c-new, AdmitPod c-new[b c d c-new]"},
 	})
+}
+
+// atAnotherURL changes the peer URL of a member, as etcdctl member update does.
+func atAnotherURL(name string) func(*Observed) {
+	return func(o *Observed) {
+		m := memberByName(o.Etcd.Members, name)
+		m.Unmanaged, m.OwnName, m.Name = true, name, hexID(m.ID)
+	}
+}
+
+// TestPeerURLIsSetBack: the remedy for a member of the cluster at another peer URL does not remove it.
+func TestPeerURLIsSetBack(t *testing.T) {
+	b := statusOf(observed(t, 3, "a b c", atAnotherURL("c"))).BlockedBy
+	if b == nil || strings.Contains(b.Unblock, "remove") || !strings.Contains(b.Unblock, "member update 3 --peer-urls=http://c.c.n.svc:2380") {
+		t.Errorf("the controller waits for %+v", b)
+	}
 }
 
 // TestUnmanagedMemberIsReported checks what a user learns of a member that etcdctl has added.

@@ -15,7 +15,7 @@ import (
 func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	p := in.RecoveryMember.Pod
 	if why := in.whyComeBack(r); why != "" {
-		return Decision{Step: Record{Recovery: in.ended(r, v1beta2.RecoveryPhaseAbandoned, why)}}
+		return in.abandon(r, why)
 	}
 	switch {
 	case p == nil && in.isLost(r):

@@ -16,7 +16,9 @@ func TestCutOver(t *testing.T) {
 	const isLost = "Record Abandoned gone " + recoveryMember
 	checkDecisions(t, []decision{
 		{"the old members go", noLeader, edits(recorded(cutover), memberPod(newID)), "Fence"},
-		{"even if their quorum is back", serving, edits(recorded(cutover), memberPod(newID)), "Fence"},
+		{"not if their quorum is back", serving, edits(recorded(cutover), memberPod(newID)), "Abandon"},
+		{"a restore replaces their quorum", serving, edits(recorded(cutover, restores), memberPod(newID)), "Fence"},
+		{"not if one of them responds and nothing stores its data", noLeader, edits(recorded(cutover, restores, func(r *v1beta2.RecoveryStatus) { r.OnlyIfUnresponsive = true }), memberPod(newID)), "Abandon"},
 		{"no way back", noLeader, edits(recorded(cutover), memberPod(newID), asked(cancelled)), "Fence"},
 		{"not before the recovery member serves", noLeader, edits(recorded(cutover), memberPod("")), waits},
 		{"it responds, and does not serve", noLeader, edits(recorded(cutover), memberPod(newID, func(m *RecoveryMember) { m.Serves = false })), waits},

@@ -75,7 +75,7 @@ func TestOldMembers(t *testing.T) {
 	for name, in := range map[string]*Input{
 		"it begins":                  input(t, "a:noleader,index=90 b:nopod d:nopod", asked(), unmanagedPods(false, "x")),
 		"the recovery member serves": input(t, "a b d", recorded(filling, restores), memberPod(newID), unmanagedPods(false, "x")),
-		"the cutover":                input(t, "a b d", recorded(cutover), memberPod(newID), unmanagedPods(false, "x"), recoveryPVC),
+		"the cutover":                input(t, "a b d", recorded(cutover, restores), memberPod(newID), unmanagedPods(false, "x"), recoveryPVC),
 	} {
 		r := recordOf(t, in)
 		want := []string{"a", "b", "c", "d", "x"}

@@ -75,7 +75,7 @@ func TestRestoreWhileMembersAreAway(t *testing.T) {
 		{"a quorum responds when it serves", serving, edits(recorded(filling, uncopied), memberPod(newID)), "Abandon"},
 		{"a member responds before it begins", noLeader, edits(asked(uncopied)), "Abandon"},
 		{"a pre-restore backup has the data", noLeader, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
-		{"no way back after the cutover", noLeader, edits(recorded(cutover, uncopied), memberPod(newID)), "Fence"},
+		{"a member responds before the old members are decommissioned", noLeader, edits(recorded(cutover, uncopied), memberPod(newID)), "Abandon"},
 	})
 	d, _ := Decide(input(t, noLeader, recorded(filling, uncopied), memberPod(newID)))
 	if a, is := d.Step.(Abandon); !is || !strings.Contains(a.Recovery.Message, "member a responds again, and there is no pre-restore backup") {
