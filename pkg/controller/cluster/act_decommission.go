@@ -22,20 +22,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// requireStillUnneeded looks at the old members again right before they are decommissioned. The recovery member has
-// restarted since the cutover began, and old members may serve again by now. A restore that has stored
-// their data replaces them although they serve.
-func requireStillUnneeded(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) error {
-	switch {
-	case recovery.OnlyIfUnresponsive:
-		return requireNoneResponds(ctx, r)
-	case recovery.Trigger != v1beta2.RecoveryTriggerRestore:
-		return requireNoneServesUnseen(ctx, r)
-	default:
-		return nil
-	}
-}
-
 // fenceOldMembers decommissions the old members. First every pod and PVC loses its label,
 // then the pods are deleted. The PVCs stay. This covers all objects under the old names, all
 // pods that the cluster controls and all PVCs with its label.
@@ -57,8 +43,11 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 	if _, err := requireSamePhase(ctx, r, recovery); err != nil {
 		return err
 	}
-	if err := requireStillUnneeded(ctx, r, recovery); err != nil {
-		return err
+	if recovery.OnlyIfUnresponsive {
+		// The recovery member has restarted since the cutover began, and nothing stores the data of the old members.
+		if err := requireNoneResponds(ctx, r); err != nil {
+			return err
+		}
 	}
 	for i := range pvcs {
 		pvc := pvcs[i].DeepCopy()

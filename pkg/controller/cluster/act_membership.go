@@ -102,7 +102,23 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 	case planner.RemoveScaleDown, planner.RemoveSurplus, planner.RemovePeersDiffer:
 	}
 	normal(r, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
-	return recordRemoved(ctx, r, a.Name)
+	return errors.Join(recordRemoved(ctx, r, a.Name), persistRemoval(ctx, r, a.Name))
+}
+
+// persistRemoval has the only voter that is left commit a write after the removal of the other one. etcd writes
+// to its disk that an entry is committed together with the next entry. A voter that ends before that starts with both
+// members, and can never elect a leader without the removed one.
+func persistRemoval(ctx context.Context, r *run, removed string) error {
+	voters := slices.DeleteFunc(slices.Clone(r.seen.Etcd.Members), func(m planner.Member) bool { return m.Learner })
+	if len(voters) != 1 {
+		return nil
+	}
+	left := r.seen.voters
+	left.Endpoints = slices.DeleteFunc(slices.Clone(left.Endpoints), func(e etcd.Endpoint) bool { return e.Name == removed })
+	if err := r.Etcd.ProveWrite(ctx, left); err != nil {
+		return fmt.Errorf("have the last voter write the removal of member %s to its disk: %w", removed, err)
+	}
+	return nil
 }
 
 // removed takes a member out of the observed list, so that the status of this run does not name it. It may

@@ -17,7 +17,16 @@ import (
 // removing is an etcd that responds to a removal with err.
 type removing struct {
 	*oneMember
-	err error
+	err     error
+	written *[]string
+}
+
+// ProveWrite notes the members to which a write is sent.
+func (e removing) ProveWrite(_ context.Context, target etcd.Target) error {
+	for _, endpoint := range target.Endpoints {
+		*e.written = append(*e.written, endpoint.Name)
+	}
+	return nil
 }
 
 func (e removing) Remove(context.Context, etcd.Target, uint64) error { return e.err }
@@ -40,10 +49,16 @@ func TestStatusNamesNoRemovedMember(t *testing.T) {
 			live.pod, live.pvc = nil, nil
 			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
 			s.Etcd = planner.Etcd{Linearizable: true, Members: []planner.Member{{ID: 1, Name: "c-a", Started: true}, {ID: 2, Name: "c-b", Started: true}}}
-			r := &Reconciler{Config: Config{Objects: live, Etcd: removing{live.oneMember, test.err}, Gate: live, Recorder: live}}
+			s.voters.Endpoints = []etcd.Endpoint{{Name: "c-a"}, {Name: "c-b"}}
+			var written []string
+			r := &Reconciler{Config: Config{Objects: live, Etcd: removing{live.oneMember, test.err, &written}, Gate: live, Recorder: live}}
 			err := removeMember(t.Context(), &run{Reconciler: r, seen: s}, planner.RemoveMember{ID: 1, Name: "c-a", Reason: planner.RemoveLost})
 			if test.stays != (err != nil) || test.stays && !errors.Is(err, test.err) {
 				t.Errorf("the error is %v", err)
+			}
+			// The last voter must not start with both members after a crash.
+			if test.stays != (len(written) == 0) || !test.stays && !slices.Equal(written, []string{"c-b"}) {
+				t.Errorf("a write was sent to %v", written)
 			}
 			named := false
 			for _, m := range planner.Status(s.Observed, planner.Plan{}).MemberStatuses {
