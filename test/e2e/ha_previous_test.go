@@ -136,7 +136,22 @@ func (k *kept) now() []any {
 	if len(list.Items) != len(k.objects) {
 		k.Fatalf("kubectl printed %d objects for %v", len(list.Items), k.objects)
 	}
+	for _, item := range list.Items {
+		forgetRestore(item)
+	}
 	return list.Items
+}
+
+// forgetRestore leaves out the annotations that name the restore of a cluster: the controller removes them once the
+// cluster has served, and earlier releases kept them.
+func forgetRestore(object any) {
+	metadata, _ := object.(map[string]any)["metadata"].(map[string]any)
+	annotations, _ := metadata["annotations"].(map[string]any)
+	delete(annotations, v1beta2.AnnotationRestore)
+	delete(annotations, v1beta2.AnnotationRestoreUID)
+	if len(annotations) == 0 {
+		delete(metadata, "annotations")
+	}
 }
 
 // differences returns what the objects had, and have no longer.
