@@ -137,7 +137,7 @@ func TestDeleteOrphansDependents(t *testing.T) {
 
 	s.apply(manifest("kept", 3, etcdVersion, withVolumes))
 	c.await(s.ctx(), "the new cluster to say what is in its way", func(object *v1beta2.EtcdCluster) bool {
-		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "NameConflict"
+		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "VolumesFound"
 	})
 	untouched("beside another cluster of its name")
 	s.kubectl("delete", "etcd", "kept", "--wait")
