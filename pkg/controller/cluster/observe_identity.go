@@ -35,8 +35,8 @@ func recordedClusterIDs(record planner.Record) []uint64 {
 }
 
 // identify finds out from the responses of the members which cluster ID is that of the cluster, if no record
-// says it: that of a member that the status names with the ID of its response, or else the ID that most of
-// the responses have. A response with another ID does not count. If
+// says it. That is the ID in the response of a member that the status names with the member ID of that response.
+// Without such a member it is the ID that most of the responses have. A response with another ID does not count. If
 // there is no such majority none counts: the address of a pod that has ended may be that of a
 // member of another cluster by now.
 func (s *seen) identify(statuses map[string]etcd.StatusResult) {
@@ -80,7 +80,7 @@ var errUnlike = errors.New("most members that respond have another cluster ID")
 // responds.
 func (s *seen) noteOtherCluster(statuses map[string]etcd.StatusResult) {
 	if len(s.clusterIDs) == 0 {
-		return // it is not known which of them is another one's
+		return // nothing says which cluster they should be of
 	}
 	other := uint64(0)
 	for _, a := range statuses {
