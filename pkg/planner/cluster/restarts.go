@@ -38,17 +38,15 @@ func runsOther(p *Pod, m *Member) bool {
 	return has != nil && says != nil && (has.Major() != says.Major() || has.Minor() != says.Minor() || has.Patch() != says.Patch())
 }
 
-// hasUnrequestedImage is true if something else than the controller and an admission policy has set the image of a
-// pod. The member must not run because of it, or etcd must say another version. A program that rewrites the
-// images of all pods may have set an equal image: to create such a pod again would never end. A pod of
-// an earlier release does not say what has set its image. There another version is the evidence.
+// hasUnrequestedImage is true if something else than the controller and an admission policy has set the
+// image of a pod. A pod of an earlier release does not say which of them did. There another
+// version is the evidence.
 func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
-	another := runsOther(p, m) && hasSettled(now, p)
 	switch p.Image {
 	case resources.ImageChanged:
-		return !p.Running || another
+		return true
 	case resources.ImageUnconfirmed:
-		return another
+		return runsOther(p, m) && hasSettled(now, p)
 	case resources.ImageAdmitted:
 		return false
 	default:
