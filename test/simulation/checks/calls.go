@@ -262,7 +262,7 @@ func (c *Checks) rolling(by *manager.Manager, p *simetcd.Process) {
 		return
 	}
 	for _, other := range c.w.Runs {
-		if other.Rolling && !other.Over && other.Node.Up && other.Process != nil && other != p.Run && p.Dir.Lineage.Members.IsVoter(other.Process.Dir.Id) {
+		if other.Rolling && !other.Over && !c.restartsUnasked(other.Name()) && other.Node.Up && other.Process != nil && other != p.Run && p.Dir.Lineage.Members.IsVoter(other.Process.Dir.Id) {
 			c.w.Violated("S8", "restart of %s while %s is not ready after its own", p.Run.Name(), other.Name())
 		}
 	}

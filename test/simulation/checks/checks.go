@@ -25,6 +25,8 @@ type Checks struct {
 	acting *manager.Manager
 	// recorded holds, for each EtcdCluster, the etcd that its record names.
 	recorded map[string]*simetcd.Lineage
+	// imageSet is when something else than the controller last set the image of a pod, by its name.
+	imageSet map[string]time.Duration
 	// Published holds the EtcdClusters that were published to clients.
 	Published map[string]bool
 	// was is the state before the call that is being carried out.
@@ -64,7 +66,7 @@ type Checks struct {
 
 // New watches a world.
 func New(w *manager.World) *Checks {
-	return &Checks{w: w, Rest: restTime, recorded: map[string]*simetcd.Lineage{}, Published: map[string]bool{}, Deleted: map[string]bool{}, lostCAs: map[string]*lostCA{}, made: map[[2]string]bool{}, restored: map[[2]string]string{}, unwitnessed: map[string]bool{}, elected: map[*simetcd.Lineage]time.Duration{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
+	return &Checks{w: w, Rest: restTime, recorded: map[string]*simetcd.Lineage{}, Published: map[string]bool{}, Deleted: map[string]bool{}, lostCAs: map[string]*lostCA{}, made: map[[2]string]bool{}, imageSet: map[string]time.Duration{}, restored: map[[2]string]string{}, unwitnessed: map[string]bool{}, elected: map[*simetcd.Lineage]time.Duration{}, truthful: make([]time.Duration, len(statements)), sleepy: -time.Hour, sizeChanged: -time.Hour}
 }
 
 // Before keeps how each etcd stands before a call of a controller.

@@ -36,5 +36,14 @@ func (c *Checks) isUnresponsiveRestart(by *manager.Manager, p *simetcd.Process) 
 	return true
 }
 
+// ImageSet is called when something else than the controller sets the image of a pod, whose container restarts.
+func (c *Checks) ImageSet(pod string) { c.imageSet[pod] = c.w.Elapsed }
+
+// restartsUnasked is true for a pod whose container restarts because something else has just set its image.
+func (c *Checks) restartsUnasked(pod string) bool {
+	at, set := c.imageSet[pod]
+	return set && c.w.Elapsed-at < oldestLook
+}
+
 // Runs is called when something else than the controller has a version run in a cluster.
 func (c *Checks) Runs(owner, version string) { c.made[[2]string{owner, version}] = true }

@@ -45,6 +45,7 @@ func (w *World) setImage(e schedules.Event) {
 	} else {
 		image = "elsewhere.example/" + image
 	}
+	w.Checks.ImageSet(pod.Name)
 	kubernetes.Edit(w.Store, kubernetes.KindPod, pod.Name, func(p *corev1.Pod) {
 		for i := range p.Spec.Containers {
 			if c := &p.Spec.Containers[i]; c.Name == resources.ContainerName {
