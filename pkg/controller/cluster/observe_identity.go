@@ -11,7 +11,6 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // recordedClusterIDs returns the cluster IDs that members may respond with: that of the record, and while
@@ -35,8 +34,7 @@ func recordedClusterIDs(record planner.Record) []uint64 {
 }
 
 // identify finds out from the responses of the members which cluster ID is that of the cluster, if no record
-// says it. That is the ID in the response of a member that the status names with the member ID of that response.
-// Without such a member it is the ID that most of the responses have. A response with another ID does not count. If
+// says it: the ID that most of the responses have. A response with another ID does not count. If
 // there is no such majority none counts: the address of a pod that has ended may be that of a
 // member of another cluster by now.
 func (s *seen) identify(statuses map[string]etcd.StatusResult) {
@@ -45,22 +43,13 @@ func (s *seen) identify(statuses map[string]etcd.StatusResult) {
 	}
 	said, responded := map[uint64]int{}, 0
 	for _, e := range s.target.Endpoints {
-		a := statuses[e.Name]
-		if a.Err != nil {
-			continue
+		if a := statuses[e.Name]; a.Err == nil {
+			said[a.Health.ClusterID]++
+			responded++
 		}
-		known := resources.ReportedMemberID(s.Cluster, e.Name)
-		if known != 0 && known != a.Health.ID {
-			continue // no name comes back with another ID
-		}
-		if known != 0 {
-			s.clusterIDs = []uint64{a.Health.ClusterID}
-		}
-		said[a.Health.ClusterID]++
-		responded++
 	}
 	for id, n := range said {
-		if len(s.clusterIDs) == 0 && 2*n > responded {
+		if 2*n > responded {
 			s.clusterIDs = []uint64{id}
 		}
 	}
@@ -79,9 +68,6 @@ var errUnlike = errors.New("most members that respond have another cluster ID")
 // noteOtherCluster says which cluster responds at the addresses of the members, if no member of this cluster
 // responds.
 func (s *seen) noteOtherCluster(statuses map[string]etcd.StatusResult) {
-	if len(s.clusterIDs) == 0 {
-		return // nothing says which cluster they should be of
-	}
 	other := uint64(0)
 	for _, a := range statuses {
 		switch {

@@ -48,7 +48,7 @@ func TestRecordedClusterIDs(t *testing.T) {
 func TestMajorityTellsTheCluster(t *testing.T) {
 	t.Parallel()
 	for said, counts := range map[string]int{"": 0, "1": 1, "1 1": 2, "1 2": 0, "1 1 2": 2, "2 1 1 2": 0, "1 2 3": 0} {
-		s, statuses := &seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
+		s, statuses := &seen{}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
 		s.target.Endpoints = []etcd.Endpoint{{Name: "silent"}}
 		for i, text := range strings.Fields(said) {
 			name := fmt.Sprint("m", i)
@@ -70,21 +70,6 @@ func TestMajorityTellsTheCluster(t *testing.T) {
 	}
 }
 
-// TestReportedIDTellsTheCluster: a response with another member ID than the status has for that name is that of
-// another cluster, although no other member responds.
-func TestReportedIDTellsTheCluster(t *testing.T) {
-	t.Parallel()
-	for id, want := range map[uint64][]uint64{0xa: {0xc}, 0xb: nil} {
-		c := &v1beta2.EtcdCluster{Status: v1beta2.ClusterStatus{MemberStatuses: []v1beta2.MemberStatus{{Name: "m", ID: "a"}}}}
-		s := &seen{Observed: planner.Observed{Cluster: c}}
-		s.target.Endpoints = []etcd.Endpoint{{Name: "m"}}
-		s.identify(map[string]etcd.StatusResult{"m": {Health: etcd.MemberHealth{ID: id, ClusterID: 0xc}}})
-		if !slices.Equal(s.clusterIDs, want) {
-			t.Errorf("a response of member %x: the cluster IDs are %x, want %x", id, s.clusterIDs, want)
-		}
-	}
-}
-
 // TestOtherClusterAtTheAddressOfAMember: the member does not respond, and the status says what does.
 func TestOtherClusterAtTheAddressOfAMember(t *testing.T) {
 	t.Parallel()
@@ -93,8 +78,7 @@ func TestOtherClusterAtTheAddressOfAMember(t *testing.T) {
 	if m := s.Etcd.Members[0]; m.Health != planner.Unknown || m.Reason != planner.ReasonClusterIDMismatch || !strings.Contains(m.Message, "bad") || planner.Responds(&m) {
 		t.Errorf("the member is %+v", m)
 	}
-	// No record says the cluster ID, and none is recorded because another cluster responds.
-	if s.Etcd.ClusterID != 0 || len(s.voters.Endpoints) != 0 {
+	if s.Etcd.ClusterID != 0xbad || len(s.voters.Endpoints) != 0 {
 		t.Errorf("cluster ID %x, voters %v", s.Etcd.ClusterID, s.voters)
 	}
 }
