@@ -236,7 +236,7 @@ func damageLearner(s *schedules.Schedule) {
 
 func awaitWedged(_ planner.Observed, plan planner.Plan) planner.Plan {
 	for _, a := range plan.Actions {
-		if a, ok := a.(planner.RemoveMember); ok && a.Reason == planner.RemoveCrashLooping {
+		if a, ok := a.(planner.RemoveMember); ok && (a.Reason == planner.RemoveCrashLooping || a.Reason == planner.RemoveStuck) {
 			plan.Actions, plan.RequeueAfter = nil, 5*time.Second
 			plan.Wait = &planner.Wait{Reason: planner.ReasonWaitingForMember, Message: "it joins", Remedy: "nothing"}
 		}

@@ -4,16 +4,12 @@
 package simulation
 
 import (
-	"context"
 	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
-	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
-	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
@@ -23,7 +19,6 @@ func bugsOfSecrets() []bug {
 		{name: "issues what no member accepts", rules: "T1", wrap: doing(issueLost), story: loseTogether(secretCA|secretOperator, true)},
 		{name: "leaves members alone that reject each other", rules: "L1", wrap: doing(leaveDistrusting), story: loseTogether(secretCA|secretPeer, true)},
 		{name: "restarts all members although they could restart one by one", rules: "S8", wrap: doing(restartTogether), story: loseTogether(secretCA, true)},
-		{name: "connects with its own certificate only", rules: "L1", wrap: withOwnCertificate, story: loseTogether(secretCA|secretOperator, true)},
 		{name: "repairs nothing while the certificate of clients is missing", rules: "L1", wrap: doing(awaitAll), story: loseTogether(secretCA|secretClient, true)},
 	}
 }
@@ -82,26 +77,6 @@ func restartTogether(o planner.Observed, plan planner.Plan) planner.Plan {
 		}
 	}
 	return plan
-}
-
-// ownCertificate is an etcd that the controller reaches with its own certificate only.
-type ownCertificate struct{ cluster.Etcd }
-
-func withOwnCertificate(_ *manager.Manager, c cluster.Config) cluster.Config {
-	c.Etcd = ownCertificate{c.Etcd}
-	return c
-}
-
-// Statuses implements cluster.Etcd.
-func (e ownCertificate) Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult {
-	if target.TLS == nil || target.TLS.Certificates[0].Leaf.Subject.CommonName == v1beta2.OperatorCommonName {
-		return e.Etcd.Statuses(ctx, target)
-	}
-	results := map[string]etcd.StatusResult{}
-	for _, endpoint := range target.Endpoints {
-		results[endpoint.Name] = etcd.StatusResult{Err: &etcd.Error{Op: "status", Member: endpoint.Name, Kind: etcd.ErrUnavailable}}
-	}
-	return results
 }
 
 // awaitAll does nothing but issue certificates while one cannot be used.
