@@ -17,6 +17,8 @@ var conditions = map[string]struct {
 	ConditionReconciling: {usual: corev1.ConditionFalse, work: true},
 	ConditionStalled:     {usual: corev1.ConditionFalse},
 
+	ConditionStatusIncomplete: {usual: corev1.ConditionFalse},
+
 	string(ClusterConditionAvailable):         {usual: corev1.ConditionTrue},
 	string(ClusterConditionProgressing):       {usual: corev1.ConditionFalse, work: true}, // also of EtcdBackups and EtcdRestores
 	string(ClusterConditionDegraded):          {usual: corev1.ConditionFalse},
@@ -35,6 +37,8 @@ var conditions = map[string]struct {
 	"Succeeded":        {usual: corev1.ConditionTrue}, // of EtcdBackups and EtcdRestores
 	"RetentionApplied": {usual: corev1.ConditionTrue}, // of EtcdBackups
 	"Verified":         {usual: corev1.ConditionTrue}, // of EtcdRestores
+	// Of EtcdRestores: True while a pre-restore backup must come first, which is work of the controller.
+	"PreRestoreBackupRequired": {usual: corev1.ConditionFalse, work: true},
 }
 
 // UsualStatus returns the status that conditions of a type have while all is well. It is empty for a
