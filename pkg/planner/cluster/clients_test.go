@@ -139,7 +139,7 @@ func TestClientsInStatus(t *testing.T) {
 			want{corev1.ConditionFalse, corev1.ConditionFalse, "Paused", ""}},
 		"hibernated": {func(o *Observed) { client(0, inState(certificates.Missing))(o); *o.Cluster.Spec.Replicas = 0 },
 			want{corev1.ConditionFalse, corev1.ConditionFalse, "Hibernated", ""}},
-		"not valid yet": {client(0, inState(certificates.NotYetValid)), want{corev1.ConditionFalse, corev1.ConditionFalse, "CertificateNotYetValid", ""}},
+		"not valid yet": {client(0, inState(certificates.NotYetValid)), want{corev1.ConditionFalse, corev1.ConditionFalse, "Issuing", ""}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			o := observed(t, 3, "a b c", issuedHere(), withClients("x", "y"), test.change)
