@@ -182,7 +182,7 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *PVC, bo
 			m.Unmanaged = true
 		case "old":
 			m.Unmanaged, m.PeerURLs, p = true, []string{"http://" + name + ".old:2380"}, nil
-		case "stranger": // nothing tells the controller how it is
+		case "podless": // nothing tells the controller how it is
 			m.Unmanaged, m.PeerURLs, m.OwnName, p = true, []string{"http://" + name + ".old:2380"}, name, nil
 			m.Health, m.Reason, m.Version, m.RaftIndex = Unknown, ReasonUnresponsive, "", 0
 		case "sick":

@@ -16,15 +16,15 @@ import (
 func TestRuleUnmanagedMembers(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"an unmanaged member", 3, "a b c d:unmanaged", nil, "unmanaged-members: wait UnmanagedMember"},
-		{"no change of the size beside an unmanaged member", 3, "a b c e d:stranger", nil, "unmanaged-members: wait UnmanagedMember"},
-		{"no rollout beside an unmanaged member", 3, "a:stale b c d:stranger", nil, "unmanaged-members: wait UnmanagedMember"},
-		{"nothing while an unmanaged member has not started", 3, "a:nopod b c d:stranger,unstarted", nil, "unmanaged-members: FindMember a, wait UnmanagedMember"},
-		{"nothing while an unmanaged learner joins", 3, "a:nopod b c d:stranger,learner", nil, "unmanaged-members: FindMember a, wait UnmanagedMember"},
-		{"a lost member waits for its successor", 3, "a:nopod b c d:stranger", edits(unprepared), "unmanaged-members: PreparePod c-new, FindMember a, wait WaitingForPod"},
-		{"a lost member is removed", 3, "a:nopod b c d:stranger", nil, "unmanaged-members: RemoveMember a Lost"},
-		{"a lost member stays if the others are no quorum without the unmanaged members", 3, "a:nopod b c d:stranger e:stranger", nil, "unmanaged-members: FindMember a, wait QuorumAtRisk"},
+		{"no change of the size beside an unmanaged member", 3, "a b c e d:podless", nil, "unmanaged-members: wait UnmanagedMember"},
+		{"no rollout beside an unmanaged member", 3, "a:stale b c d:podless", nil, "unmanaged-members: wait UnmanagedMember"},
+		{"nothing while an unmanaged member has not started", 3, "a:nopod b c d:podless,unstarted", nil, "unmanaged-members: FindMember a, wait UnmanagedMember"},
+		{"nothing while an unmanaged learner joins", 3, "a:nopod b c d:podless,learner", nil, "unmanaged-members: FindMember a, wait UnmanagedMember"},
+		{"a lost member waits for its successor", 3, "a:nopod b c d:podless", edits(unprepared), "unmanaged-members: PreparePod c-new, FindMember a, wait WaitingForPod"},
+		{"a lost member is removed", 3, "a:nopod b c d:podless", nil, "unmanaged-members: RemoveMember a Lost"},
+		{"a lost member stays if the others are no quorum without the unmanaged members", 3, "a:nopod b c d:podless e:podless", nil, "unmanaged-members: FindMember a, wait QuorumAtRisk"},
 		{"a member whose peer URL was changed keeps its pod and its PVC", 3, "a:claim b:claim c:claim", edits(atAnotherURL("c")), "unmanaged-members: wait UnmanagedMember"},
-		{"the successor of a removed member joins", 3, "b c d:stranger", nil, "unmanaged-members: AddLearner c-new, AdmitPod c-new[b c d c-new]"},
+		{"the successor of a removed member joins", 3, "b c d:podless", nil, "unmanaged-members: AddLearner c-new, AdmitPod c-new[b c d c-new]"},
 	})
 }
 

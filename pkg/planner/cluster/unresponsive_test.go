@@ -46,7 +46,7 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"a pod on a lost node is not waited for", 3, "a:claim,noleader,notready b:claim,unknown,terminating d:claim,stale,sick", edits(long, func(o *Observed) {
 			podByName(o.Pods, "b").EndsBy = o.Now.Add(-time.Hour)
 		}), again + "d " + testVersion + " unresponsive"},
-		{"an unmanaged voter is not known to be ready", 3, "a:claim,stale,unknown b:claim c:claim d:stranger", edits(degradedSince(time.Hour)), "unmanaged-members: wait UnmanagedMember"},
+		{"an unmanaged voter is not known to be ready", 3, "a:claim,stale,unknown b:claim c:claim d:podless", edits(degradedSince(time.Hour)), "unmanaged-members: wait UnmanagedMember"},
 		{"it is as declared", 1, "a:claim,unknown", edits(long), "quorum: wait EtcdUnreachable"},
 		{"without a PVC its data would go", 1, "a:stale,unknown", edits(long), "quorum: wait EtcdUnreachable"},
 		{"its image can change in place", 1, "a:unknown,podv=3.6.16", edits(long, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " unresponsive"},
