@@ -259,6 +259,7 @@ func (s *simulated) restart() {
 		return nil
 	})
 	took := time.Since(from)
+	s.sleep(calm)
 	requests := s.asked().since(before)
 	s.Logf("another controller had looked at all clusters %.1f s after its start; requests: %v", took.Seconds(), requests)
 	if n := requests.writes(); n != 0 {

@@ -26,15 +26,16 @@ import (
 // decided are the fields that change what the controller does and not what an object looks like, and
 // the package that reads them.
 var decided = map[string]string{
-	"spec.size":                "planner/cluster",
-	"spec.paused":              "planner/cluster",
-	"spec.podDisruptionBudget": "planner/cluster",
-	"spec.deletionProtection":  "resources",
-	"spec.recovery":            "planner/cluster",
-	"spec.backup":              "",
-	"spec.clients":             "planner/cluster",
-	"spec.bootstrap":           "",
-	"spec.TLS.certManager":     "resources",
+	"spec.size":                  "planner/cluster",
+	"spec.paused":                "planner/cluster",
+	"spec.podDisruptionBudget":   "planner/cluster",
+	"spec.deletionProtection":    "resources",
+	"spec.recovery":              "planner/cluster",
+	"spec.backup":                "",
+	"spec.clients":               "planner/cluster",
+	"spec.bootstrap":             "",
+	"spec.bootstrap.fromVolumes": "apis/etcd/v1beta2", // others call TakesVolumesBack
+	"spec.TLS.certManager":       "resources",
 	"spec.pod.persistentVolumeClaimRetentionPolicy.whenDeleted": "resources",
 	"spec.pod.persistentVolumeClaimRetentionPolicy.whenScaled":  "resources",
 	"spec.recovery.memberLossTimeoutSeconds":                    "apis/etcd/v1beta2",
