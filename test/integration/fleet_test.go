@@ -14,6 +14,7 @@ import (
 	"testing"
 	"time"
 
+	"github.com/google/go-cmp/cmp"
 	"golang.org/x/sync/errgroup"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -249,7 +250,7 @@ func (s *simulated) create() {
 func (s *simulated) restart() {
 	s.Helper()
 	s.must(s.controller.Stop(syscall.SIGTERM, testPatience), "stop the controller")
-	before, lists := s.asked(), s.etcd.Lists.Load()
+	before, lists, was := s.asked(), s.etcd.Lists.Load(), s.list()
 	from := time.Now()
 	s.launch()
 	s.await(testPatience, "the new controller has looked at all clusters", func(context.Context) error {
@@ -263,8 +264,20 @@ func (s *simulated) restart() {
 	requests := s.asked().since(before)
 	s.Logf("another controller had looked at all clusters %.1f s after its start; requests: %v", took.Seconds(), requests)
 	if n := requests.writes(); n != 0 {
-		s.Errorf("it wrote %d times, and nothing was to be done", n)
+		s.Errorf("it wrote %d times, and nothing was to be done:\n%s", n, cmp.Diff(was, s.list()))
 	}
+}
+
+// list returns the status of each cluster by its name.
+func (s *simulated) list() map[string]v1beta2.ClusterStatus {
+	s.Helper()
+	list, err := env.etcd.EtcdV1beta2().EtcdClusters(s.namespace).List(s.Context(), metav1.ListOptions{})
+	s.must(err, "list the clusters")
+	statuses := make(map[string]v1beta2.ClusterStatus, len(list.Items))
+	for i := range list.Items {
+		statuses[list.Items[i].Name] = list.Items[i].Status
+	}
+	return statuses
 }
 
 // repairBesideSilence makes up to a hundred clusters unresponsive, and has another cluster

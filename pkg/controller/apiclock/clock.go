@@ -30,13 +30,17 @@ type Clock struct {
 // New returns a clock that is that of this machine until a time is noted.
 func New(local clock.PassiveClock) *Clock { return &Clock{local: local} }
 
-// Note takes a time of the kube-apiserver for the present time.
-func (c *Clock) Note(there time.Time) {
-	offset := there.Sub(c.local.Now().Round(0)) // the time of the wall
-	if offset.Abs() < tolerance {
-		offset = 0
+// Note takes a time of the kube-apiserver, in whole seconds, for a time between sent and now. The offset
+// changes only if no time between them explains what it says: a response that was long on its way, or that
+// this program read late, says nothing about the clock.
+func (c *Clock) Note(there, sent time.Time) {
+	now := c.local.Now().Round(0) // the time of the wall
+	least, most := there.Sub(now), there.Add(time.Second).Sub(sent.Round(0))
+	if least <= tolerance && most >= -tolerance {
+		c.offset.Store(0)
+		return
 	}
-	c.offset.Store(int64(offset))
+	c.offset.Store(int64(min(max(c.Offset(), least), most)))
 }
 
 // Offset is how far this machine is behind.
@@ -58,12 +62,13 @@ type noting struct {
 
 // RoundTrip implements http.RoundTripper.
 func (n noting) RoundTrip(request *http.Request) (*http.Response, error) {
+	sent := n.clock.local.Now()
 	response, err := n.next.RoundTrip(request)
 	if err != nil {
 		return nil, err //nolint:wrapcheck // a RoundTripper returns the error of the next one
 	}
 	if there, err := http.ParseTime(response.Header.Get("Date")); err == nil {
-		n.clock.Note(there)
+		n.clock.Note(there, sent)
 	}
 	return response, nil
 }

@@ -40,12 +40,30 @@ func TestClockFollowsResponses(t *testing.T) {
 		if off.Abs() < tolerance {
 			want = noon.Add(off)
 		}
-		if got := c.Now(); !got.Equal(want) {
+		got := c.Now()
+		if got.Sub(want).Abs() > time.Second { // a Date has no fraction
 			t.Errorf("%v off: %v, want %v", off, got, want)
 		}
 		local.SetTime(local.Now().Add(time.Minute))
-		if got := c.Since(want); got != time.Minute {
-			t.Errorf("%v off: a minute later it is %v later", off, got)
+		if passed := c.Since(got); passed != time.Minute {
+			t.Errorf("%v off: a minute later it is %v later", off, passed)
+		}
+	}
+}
+
+// TestLateResponse: a response that came late, or that was read late, moves no clock.
+func TestLateResponse(t *testing.T) {
+	t.Parallel()
+	for _, off := range []time.Duration{0, time.Hour, -time.Hour} {
+		local := testingclock.NewFakePassiveClock(noon.Add(off))
+		c := New(local)
+		c.Note(noon, local.Now())
+		before, sent := c.Offset(), local.Now()
+		local.SetTime(sent.Add(time.Minute))
+		for _, there := range []time.Time{noon, noon.Add(30 * time.Second), noon.Add(time.Minute)} {
+			if c.Note(there, sent); c.Offset() != before {
+				t.Errorf("%v off: the offset was %v and is %v", off, before, c.Offset())
+			}
 		}
 	}
 }

@@ -66,7 +66,7 @@ func (w *World) StartManager(lag int) *Manager {
 		local.by = w.skew(w.Plan.Skew)
 	}
 	now := apiclock.New(local)
-	now.Note(w.Now().Add(c.Skew)) // the clock of the kube-apiserver that responds is off, too
+	now.Note(w.Now().Add(c.Skew), local.Now()) // the clock of the kube-apiserver that responds is off, too
 	c.Local = local
 	c.Cache.Changed = c.enqueue
 	config := cluster.Config{
