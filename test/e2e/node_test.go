@@ -74,14 +74,7 @@ func TestNodeRebooted(t *testing.T) {
 	env.RequireLocal(t, harness.Nodes)
 	needNodes(t, 3)
 	s := start(t)
-	nodes, err := env.ReadyNodes(s.ctx())
-	s.must(err, "list the nodes")
-	occupied := s.programNodes()
-	i := slices.IndexFunc(nodes, func(n string) bool { return !slices.Contains(occupied, n) })
-	if i < 0 {
-		t.Fatalf("the programs run on %v: no node is free of them", occupied)
-	}
-	node := nodes[i]
+	node := s.freeNode()
 	c := s.create("rebooted", 3, etcdVersion, "\n  pod: {nodeSelector: {kubernetes.io/hostname: "+node+"}}")
 	data, ids, uids := c.fill(), c.ids(), c.uids()
 	from := time.Now()

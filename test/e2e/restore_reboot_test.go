@@ -5,6 +5,7 @@ package e2e
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -76,14 +77,8 @@ func TestRestoredNodeRebooted(t *testing.T) {
 	needNodes(t, 3)
 	s := start(t)
 	store := s.s3()
-	nodes, err := env.ReadyNodes(s.ctx())
-	s.must(err, "list the nodes")
-	occupied := s.programNodes()
-	i := slices.IndexFunc(nodes, func(n string) bool { return !slices.Contains(occupied, n) })
-	if i < 0 {
-		t.Fatalf("the programs run on %v: no node is free of them", occupied)
-	}
-	selector := "\n    nodeSelector: {kubernetes.io/hostname: " + nodes[i] + "}"
+	node := s.freeNode()
+	selector := "\n    nodeSelector: {kubernetes.io/hostname: " + node + "}"
 	clusters := []*cluster{
 		s.create("kept", 1, etcdVersion, withVolumes, selector),
 		s.create("plain", 1, etcdVersion, "\n  pod:", selector),
@@ -104,17 +99,86 @@ func TestRestoredNodeRebooted(t *testing.T) {
 	}
 	s.kubectl("delete", "secret", "aws")
 	store.setReachable(false)
-	ids := []map[string]uint64{clusters[0].ids(), clusters[1].ids()}
-	s.node("reboot", nodes[i])
-	s.awaitNode(nodes[i], corev1.ConditionTrue)
-	for i, c := range clusters {
-		c.must(c.members.AwaitVoters(s.ctx(), 1), "after the reboot")
-		c.settle(1)
-		c.holds(data[i])
-		if now := c.ids(); !maps.Equal(now, ids[i]) {
-			t.Errorf("cluster %s has the members %v, and had %v", c.name, now, ids[i])
+	s.surviveReboot(node, map[*cluster]harness.Data{clusters[0]: data[0], clusters[1]: data[1]})
+}
+
+// freeNode returns a node without a program of ours.
+func (s *scenario) freeNode() string {
+	s.Helper()
+	nodes, err := env.ReadyNodes(s.ctx())
+	s.must(err, "list the nodes")
+	occupied := s.programNodes()
+	i := slices.IndexFunc(nodes, func(n string) bool { return !slices.Contains(occupied, n) })
+	if i < 0 {
+		s.Fatalf("the programs run on %v: no node is free of them", occupied)
+	}
+	return nodes[i]
+}
+
+// surviveReboot reboots a node that holds all members of clusters. They come back as the members
+// that they were, with their data.
+func (s *scenario) surviveReboot(node string, data map[*cluster]harness.Data) {
+	s.Helper()
+	ids := map[*cluster]map[string]uint64{}
+	for c := range data {
+		ids[c] = c.ids()
+	}
+	s.node("reboot", node)
+	s.awaitNode(node, corev1.ConditionTrue)
+	for c, d := range data {
+		c.must(c.members.AwaitVoters(s.ctx(), len(ids[c])), "after the reboot")
+		c.settle(len(ids[c]))
+		c.holds(d)
+		if now := c.ids(); !maps.Equal(now, ids[c]) {
+			c.Errorf("cluster %s has the members %v, and had %v", c.name, now, ids[c])
 		}
 	}
+}
+
+// TestBegunOtherwiseNodeRebooted reboots the node of a cluster that was recovered from a volume, of one that took
+// PVCs of an earlier cluster back, and of one that took over a running etcd which is gone.
+func TestBegunOtherwiseNodeRebooted(t *testing.T) {
+	harness.RequireNightly(t)
+	env.RequireLocal(t, harness.Nodes)
+	needNodes(t, 3)
+	s := startFor(t, 10*time.Minute)
+	node := s.freeNode()
+	selector := "\n    nodeSelector: {kubernetes.io/hostname: " + node + "}"
+
+	recovered := s.create("dark", 3, etcdVersion, withVolumes, selector)
+	lost := recovered.fill()
+	survivor := recovered.leader().Pod
+	recovered.destroy(survivor)
+	recovered.awaitLoss(survivor.Name)
+	recovered.stopsResponding(survivor)
+	_, err := recovered.recoverNow()
+	s.must(err, "ask for the recovery")
+	recovered.recovered(3)
+
+	desired := manifest("back", 1, etcdVersion, withVolumes, selector, "\n    persistentVolumeClaimRetentionPolicy: {whenDeleted: Retain}")
+	back := s.cluster("back")
+	s.apply(desired)
+	back.settle(1)
+	kept, names := back.fill(), slices.Collect(maps.Keys(back.pvcs()))
+	s.kubectl("delete", "etcdcluster", "back", "--wait")
+	s.awaitDeleted("pods,services,pdb,configmaps", "etcd_cluster=back")
+	s.apply(desired)
+	back.findsVolumes(names...)
+	back.patch(takeBack)
+	back.settle(1)
+
+	s.running(fmt.Sprintf(chartEtcd, etcdVersion, s.namespace))
+	taken := s.begin(s.cluster("old"))
+	const existing = `
+  bootstrap:
+    existing:
+      clientEndpoints: ["http://old:2379"]`
+	s.apply(manifest("joined", 3, etcdVersion, "\n  pod:", selector, existing))
+	taken.joined()
+	s.apply(manifest("joined", 3, etcdVersion, "\n  pod:", selector, existing, "\n      oldMembers: Remove"))
+	taken.taken()
+
+	s.surviveReboot(node, map[*cluster]harness.Data{recovered: lost, back: kept, taken.own: taken.data})
 }
 
 // TestRestoredManifestStartsAnywhere applies the manifest of a cluster that a restore made in another namespace,
