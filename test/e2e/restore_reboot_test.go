@@ -135,8 +135,8 @@ func (s *scenario) surviveReboot(node string, data map[*cluster]harness.Data) {
 	}
 }
 
-// TestBegunOtherwiseNodeRebooted reboots the node of a cluster that was recovered from a volume, of one that took
-// PVCs of an earlier cluster back, and of one that took over a running etcd which is gone.
+// TestBegunOtherwiseNodeRebooted reboots the node of three clusters. One was recovered from a volume, one took
+// PVCs of an earlier cluster back, and one took over a running etcd.
 func TestBegunOtherwiseNodeRebooted(t *testing.T) {
 	harness.RequireNightly(t)
 	env.RequireLocal(t, harness.Nodes)
