@@ -108,6 +108,14 @@ generate: ## Generate code again after a change of the API types.
 test: ## Everything that must hold: verify, unit, conformance, simulation, integration, e2e on the newest and the oldest Kubernetes.
 	@hack/test.sh +verify +unit +simulation +states +integration e2e e2e-oldest
 
+.PHONY: quick
+quick: ## What changed since main, in a minute: compile, lint, tests of the changed packages, prose (BASE=COMMIT for another start).
+	@BASE='$(BASE)' hack/quick.sh
+
+.PHONY: core
+core: ## Twenty end-to-end flows and two cells of the fault matrix on the local Kubernetes, in eight minutes.
+	@hack/test.sh core
+
 .PHONY: unit
 unit: ## The quick part: unit and registry conformance tests with the race detector.
 	@hack/test.sh unit states
@@ -134,7 +142,7 @@ e2e: ## Everything on the local Kubernetes.
 	@hack/test.sh e2e
 
 .PHONY: e2e-oldest
-e2e-oldest: ## The core suite on the oldest supported Kubernetes.
+e2e-oldest: ## One test of each kind, and the demo, on the oldest supported Kubernetes.
 	@hack/test.sh e2e-oldest
 
 .PHONY: nightly

@@ -3,9 +3,9 @@
 
 package e2e
 
-// Core names the tests that run on the oldest supported Kubernetes as well as on the newest:
-// what every cluster goes through, one test of each kind. The flag -core selects them.
-func Core() []string {
+// Oldest names the tests that run on the oldest supported Kubernetes as well as on the newest:
+// what every cluster goes through, one test of each kind. The flag -oldest selects them.
+func Oldest() []string {
 	return []string{
 		"TestCreate",
 		"TestScale",
@@ -17,4 +17,22 @@ func Core() []string {
 		"TestTLSStatic",
 		"TestAdmission",
 	}
+}
+
+// Core names the tests for the loop of a change: those of Oldest, and the next ones that found most.
+// The flag -core selects them.
+func Core() []string {
+	return append(Oldest(),
+		"TestDelete",
+		"TestOldAPI",
+		"TestStatusTruth",
+		"TestMemberWithVolumeReturns",
+		"TestRollout",
+		"TestQuorumLost",
+		"TestRecoveryFromAVolume",
+		"TestReturnedNamespace",
+		"TestBackupSubresource",
+		"TestUnmanagedMember",
+		"TestServerSideApply",
+	)
 }

@@ -37,13 +37,19 @@ const (
 // env is the Kubernetes that the tests run on; TestMain sets it.
 var env *harness.Environment
 
-var coreOnly = flag.Bool("core", false, "run the core suite only")
+var (
+	coreOnly   = flag.Bool("core", false, "run the core suite only")
+	oldestOnly = flag.Bool("oldest", false, "run only what runs on the oldest supported Kubernetes")
+)
 
 func TestMain(m *testing.M) {
 	flag.Parse()
 	var err error
-	if *coreOnly {
+	switch {
+	case *coreOnly:
 		err = flag.Set("test.run", "^("+strings.Join(Core(), "|")+")$")
+	case *oldestOnly:
+		err = flag.Set("test.run", "^("+strings.Join(Oldest(), "|")+")$")
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "end-to-end tests:", err)
