@@ -9,6 +9,7 @@ import (
 	"flag"
 	"fmt"
 	"os"
+	"path/filepath"
 	"regexp"
 	"strings"
 	"testing"
@@ -155,10 +156,15 @@ func newNamespace(t *testing.T, prefix string) string {
 	return created.Name
 }
 
-// dump shows what is needed to understand a failure.
+// dump writes what is needed to understand a failure to one file, and shows the end of it.
 func dump(ctx context.Context, t *testing.T, namespace string) {
 	t.Helper()
-	env.Dump(ctx, namespace, func(command, output string) { t.Logf("%s\n%s", command, output) })
+	file := filepath.Join(env.Root, "dist", "failures", strings.ReplaceAll(t.Name(), "/", "-")+".txt")
+	excerpt, err := env.Dump(ctx, namespace, file)
+	if err != nil {
+		t.Errorf("write what explains the failure: %v", err)
+	}
+	t.Logf("objects, events, logs and the timeline are in %s\n%s", file, excerpt)
 }
 
 // must ends the test if err is set.

@@ -7,7 +7,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"os"
 	"path/filepath"
 	"strings"
 	"time"
@@ -99,14 +98,10 @@ func (s *stage) removeNamespace(ctx context.Context) error {
 func (r *Runner) dump(ctx context.Context, s *stage) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), time.Minute)
 	defer cancel()
-	var text strings.Builder
-	r.Env.Dump(ctx, s.namespace, func(command, output string) { fmt.Fprintf(&text, "%s\n%s\n", command, output) })
-	if err := os.MkdirAll(r.Dumps, 0o750); err != nil {
-		return err
-	}
 	file := filepath.Join(r.Dumps, strings.ReplaceAll(s.cell.String(), "/", "-")+".txt")
 	s.logf("objects, events and logs are in %s", file)
-	return os.WriteFile(file, []byte(text.String()), 0o600)
+	_, err := r.Env.Dump(ctx, s.namespace, file)
+	return err
 }
 
 // play makes the cluster, lets the fault and the operation happen under clients, and fills in
