@@ -32,6 +32,8 @@ type Cluster struct {
 	// RecoveryMember is the name of the recovery member that is being filled; empty if there
 	// is none.
 	RecoveryMember string
+	// Cutover is true while a restore replaces the members, and the pod of the recovery member exists.
+	Cutover bool
 	// StoppedSource is the name of the member that a recovery has stopped, or is about to stop, to
 	// read its PVC; empty if there is none.
 	StoppedSource string

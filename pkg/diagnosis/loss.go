@@ -31,6 +31,8 @@ const (
 	ReasonEtcdUnreachable = "EtcdUnreachable"
 	// ReasonNoLeader: enough voters for a quorum respond, and know no leader yet.
 	ReasonNoLeader = "NoLeader"
+	// ReasonRestoreCutover: a restore is replacing the members.
+	ReasonRestoreCutover = "RestoreCutover"
 	// ReasonEtcdDenied: etcd's own authorization rejects the controller.
 	ReasonEtcdDenied = "EtcdDenied"
 )
@@ -38,6 +40,10 @@ const (
 // ElectionGrace is how long voters that respond may know no leader until the quorum counts as
 // lost. With etcd's default election timeout of 1 s, an election ends within a few seconds.
 const ElectionGrace = 10 * time.Second
+
+// CutoverGrace is how long a restore may take to replace the members until the quorum counts as lost. The
+// recovery member serves already. It takes the time in which Kubernetes publishes it to clients.
+const CutoverGrace = 2 * time.Minute
 
 // IncompleteGrace is how long the pods of all PVCs that were taken back run without a quorum until the members
 // count as fewer than a quorum. An election takes seconds.
@@ -66,6 +72,13 @@ func (l Loss) Status() corev1.ConditionStatus {
 
 // QuorumLoss diagnoses a quorum that could not be read.
 func (c *Cluster) QuorumLoss() Loss {
+	if c.Cutover && c.UnreadFor < CutoverGrace {
+		return Loss{
+			Reason: ReasonRestoreCutover, Remedy: RemedyWaitForMembers,
+			Message:     "A restore is replacing the members by member " + c.RecoveryMember + ", which has the restored data.",
+			Remediation: NoActionYet,
+		}
+	}
 	loss := c.lossByStatus()
 	if !loss.Certain || loss.Permanent {
 		return loss

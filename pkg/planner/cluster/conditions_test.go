@@ -104,6 +104,11 @@ func TestConditions(t *testing.T) {
 		{"a version out of reach", 3, "a b c", edits(wants("3.9.0")), "A P U"},
 		{"paused", 3, "a b c", edits(pausedSpec), "A Z"},
 		{"paused and lost", 3, "a b:nopod c:nopod", edits(pausedSpec, noQuorum), "D Q Z"},
+		{"a restore replaces the members", 3, "a:nopod b:nopod c:nopod", edits(noQuorum, recorded(cleaning, restores), recoveryPod(0xbeef)), "A? P D? Q?"},
+		{"a recovery replaces the members", 3, "a:nopod b:nopod c:nopod", edits(noQuorum, recorded(cleaning), recoveryPod(0xbeef)), "P D Q"},
+		{"a restore replaces the members, and the recovery member is lost", 3, "a:nopod b:nopod c:nopod", edits(noQuorum, recorded(cleaning, restores)), "P D Q"},
+		{"a restore has replaced the members too long ago", 3, "a:nopod b:nopod c:nopod",
+			edits(noQuorum, recorded(cleaning, restores), recoveryPod(0xbeef), unknownFor(3*time.Minute)), "P D Q"},
 		{"asleep", 0, "a:nopod,claim", edits(noQuorum), ""},
 		{"falling asleep", 0, "a:claim", nil, "P"},
 		{"name-conflict", 3, "", edits(unresponsive, pod("old", false)), "P S"},
@@ -111,6 +116,15 @@ func TestConditions(t *testing.T) {
 		if got := marks(t, statusOf(observed(t, tt.size, tt.members, tt.edits...))); got != tt.want {
 			t.Errorf("%s: %q, want %q", tt.name, got, tt.want)
 		}
+	}
+}
+
+// unknownFor is the last status of a cluster whose quorum could not be read for d.
+func unknownFor(d time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+			Type: v1beta2.ClusterConditionQuorumLost, Status: corev1.ConditionUnknown, LastTransitionTime: testNow.Add(-d).Format(time.RFC3339),
+		})
 	}
 }
 

@@ -27,7 +27,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 		c.Options.LastBackup = b.Name
 	}
 	if r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery); r.IsInProgress() {
-		c.RecoveryMember = r.RecoveryMember
+		c.RecoveryMember, c.Cutover = r.RecoveryMember, r.IsPlannedCutover() && hasRecoveryPod(o, r)
 		if r.Source.PVC != "" && r.RecoveryMember != "" {
 			c.StoppedSource = r.Source.Member
 		}
@@ -52,6 +52,12 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 		}
 	}
 	return c
+}
+
+// hasRecoveryPod is true while the pod of the recovery member exists, hidden from clients or published.
+func hasRecoveryPod(o *Observed, r *v1beta2.RecoveryStatus) bool {
+	hidden := o.RecoveryMember.Pod
+	return hidden != nil && !hidden.Finished && !hidden.Terminating || !isGone(podByName(o.Pods, r.RecoveryMember))
 }
 
 // recoversUnasked is recoversAutomatically for a cluster whose members are known: of those that were taken back,

@@ -70,6 +70,8 @@ const (
 	ReasonQuorumAtRisk Reason = "QuorumAtRisk"
 	// ReasonQuorumLost: fewer members serve than a quorum needs. Ends when enough of them are back, or with a recovery.
 	ReasonQuorumLost Reason = diagnosis.ReasonQuorumLost
+	// ReasonRestoreCutover: a restore is replacing the members, and the recovery member has the restored data. Ends when it serves clients. After two minutes without a quorum it is lost.
+	ReasonRestoreCutover Reason = diagnosis.ReasonRestoreCutover
 	// ReasonRestoreEnded: the cluster has no data, and the EtcdRestore that was to bring it has ended. Ends with another EtcdRestore.
 	ReasonRestoreEnded Reason = recovery.ReasonRestoreEnded
 	// ReasonRestoreNotFound: the annotation etcd.database.coreos.com/restore names an EtcdRestore of this cluster that does not exist. Ends with an EtcdRestore of this cluster, or without the annotation.

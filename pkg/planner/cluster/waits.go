@@ -38,6 +38,7 @@ var Waits = waits.Table{
 	string(ReasonNameConflict):              waits.New("a name that an object of another owner has", waits.User, waits.Soon, "Delete the object that the message names, or give the cluster another name."),
 	string(ReasonNamespaceTerminating):      waits.New("nothing: the namespace is being deleted", waits.User, waits.Soon, "Back the cluster up and restore it into another namespace."),
 	string(ReasonNoBackup):                  waits.New("a backup", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
+	string(ReasonRestoreCutover):            waits.New("the recovery member, which a restore has published to clients", waits.Kubernetes, waits.Late, findMember),
 	string(ReasonNoLeader):                  waits.New("the election of a leader", waits.Etcd, waits.Late, "Check the network between the members, and the disks of their nodes."),
 	string(ReasonOldMembersKept):            waits.New("spec.bootstrap.existing.oldMembers=Remove", waits.User, waits.Late, "Connect all applications to this cluster, then set spec.bootstrap.existing.oldMembers=Remove."),
 	string(ReasonOldPods):                   waits.New("the end of pods of a deleted cluster", waits.Kubernetes, waits.Soon, "Delete the pod that the message names, if its cluster no longer exists."),

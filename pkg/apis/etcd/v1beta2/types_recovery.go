@@ -170,6 +170,12 @@ type RecoverySurvivor struct {
 	DBSize int64 `json:"dbSize,omitempty" protobuf:"varint,3,opt,name=dbSize"`
 }
 
+// IsPlannedCutover is true while a restore that a user has asked for replaces the members: they are going,
+// and the recovery member, which has served a write, is about to serve clients.
+func (r *RecoveryStatus) IsPlannedCutover() bool {
+	return r != nil && r.Trigger == RecoveryTriggerRestore && (r.Phase == RecoveryPhaseCutover || r.Phase == RecoveryPhaseCleaning)
+}
+
 // IsInProgress is true for a recovery that has not come to an end.
 func (r *RecoveryStatus) IsInProgress() bool {
 	if r == nil {

@@ -23,7 +23,7 @@ func (p *Probe) facts() *diagnosis.Cluster {
 	c.HasLearners = p.hasLearners()
 	c.Options = diagnosis.Options{Cluster: p.Cluster.Name}
 	if r := p.Cluster.Status.Recovery; r.IsInProgress() {
-		c.RecoveryMember = r.RecoveryMember
+		c.RecoveryMember, c.Cutover = r.RecoveryMember, r.IsPlannedCutover()
 		if r.Source.PVC != "" && r.RecoveryMember != "" {
 			c.StoppedSource = r.Source.Member
 		}
