@@ -182,6 +182,9 @@ func TestRestoreInPlace(t *testing.T) {
 		t.Errorf("revision %d was restored, %d was stored", r.Status.Revision, backup.Status.EtcdRevision)
 	}
 	c.settle(3)
+	if reasons := c.reasons(); slices.Contains(reasons, "QuorumLost") {
+		t.Errorf("a planned restore was called a lost quorum: %q", reasons)
+	}
 	c.holds(data)
 	if got := c.read("data/more"); len(got.Kvs) != 0 || got.Header.Revision < r.Status.Revision+revisionBump {
 		t.Errorf("after the restore: %+v", got)
