@@ -4,6 +4,8 @@
 package backup_test
 
 import (
+	"errors"
+	"slices"
 	"testing"
 	"time"
 
@@ -33,6 +35,35 @@ func TestPreRestoreBackupIsNoLastBackup(t *testing.T) {
 	}
 	if last := w.live.clusters[c].Status.LastBackup; last == nil || last.Name != "nightly" {
 		t.Errorf("the last backup is %+v", last)
+	}
+}
+
+// TestJobKeepsWhatARestoreReads: the Job is told of an EtcdRestore that the cache does not show, and no Job that deletes
+// backups is made without a look at the EtcdRestores.
+func TestJobKeepsWhatARestoreReads(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster("c", 3)
+	b := w.addBackup("nightly", "c", &v1beta2.BackupPolicy{BackupIntervalInSecond: 60, MaxBackups: 1})
+	b.CreationTimestamp = metav1.NewTime(epoch.Add(-time.Hour))
+	b.Status.History = []v1beta2.BackupRecord{{Succeeded: true, URI: "s3://bucket/key/nightly/old", Revision: 5, StartTime: metav1.NewTime(epoch), CompletionTime: ptr.To(metav1.NewTime(epoch))}}
+	w.restores = []*v1beta2.EtcdRestore{{Spec: v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "nightly", Revision: ptr.To[int64](5)}}}}
+	w.restoresErr = errors.New("the API does not respond")
+	w.sync()
+	if _, err := w.reconcile(key(b)); !errors.Is(err, w.restoresErr) || len(w.live.jobs) > 0 {
+		t.Fatalf("made %d Jobs without a look: %v", len(w.live.jobs), err)
+	}
+	w.restoresErr = nil
+	w.sync()
+	if _, err := w.reconcile(key(b)); err != nil {
+		t.Fatal(err)
+	}
+	jobs := w.open()
+	if len(jobs) != 1 {
+		t.Fatalf("made %d Jobs", len(jobs))
+	}
+	if keep := w.request(jobs[0]).Prune.Keep; !slices.Equal(keep, []string{"s3://bucket/key/nightly/old"}) {
+		t.Errorf("the Job keeps %q", keep)
 	}
 }
 
