@@ -230,6 +230,9 @@ type Prune struct {
 	// BackupUID is the UID of the EtcdBackup: what it has made of earlier clusters of the
 	// owner's name is counted and deleted, too.
 	BackupUID string `json:"backupUID,omitempty"`
+	// Keep are the URIs of backups that are not deleted, because restores read them. A URI may name the snapshot, its
+	// manifest or its directory.
+	Keep []string `json:"keep,omitempty"`
 }
 
 // AbortUploads says which leftovers of an owner are deleted.

@@ -80,6 +80,8 @@ type BackupRun struct {
 	Cluster *v1beta2.EtcdCluster
 	// Members of the cluster that run.
 	Members []MemberAddress
+	// Keep are the URIs of backups that restores read; the retention does not delete them.
+	Keep []string
 }
 
 // MemberAddress is where a member that runs can be reached.
@@ -180,7 +182,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		Etcd:           backedUp(b, run),
 		Store:          store,
 		Save:           &agent.Save{Layout: layout, Owner: owner, Started: run.ScheduledTime.UTC(), BackupUID: string(b.UID), Compression: b.Spec.Compression, PreRestoreBackup: b.Annotations[AnnotationPreRestoreBackup] != ""},
-		Prune:          pruneOf(b, layout, owner),
+		Prune:          pruneOf(b, run, layout, owner),
 		AbortUploads:   &agent.AbortUploads{Layout: layout, Owner: owner},
 	}
 	if b.Spec.Verify == v1beta2.VerificationChecksum {
@@ -278,11 +280,16 @@ func isPeriodicBackup(b *v1beta2.EtcdBackup) bool {
 	return p != nil && (p.Schedule != "" || p.BackupIntervalInSecond > 0)
 }
 
-func pruneOf(b *v1beta2.EtcdBackup, layout manifest.Layout, owner manifest.Owner) *agent.Prune {
+// Prunes is true of an EtcdBackup whose retention deletes backups.
+func Prunes(b *v1beta2.EtcdBackup) bool {
+	return pruneOf(b, BackupRun{}, manifest.LayoutDirectory, manifest.Owner{}) != nil
+}
+
+func pruneOf(b *v1beta2.EtcdBackup, run BackupRun, layout manifest.Layout, owner manifest.Owner) *agent.Prune {
 	if !isPeriodicBackup(b) {
 		return nil
 	}
-	p := &agent.Prune{Layout: layout, Owner: owner, BackupUID: string(b.UID), Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}
+	p := &agent.Prune{Layout: layout, Owner: owner, BackupUID: string(b.UID), Keep: run.Keep, Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}
 	if age := b.Spec.BackupPolicy.MaxAge; age != nil {
 		p.MaxAgeSeconds = int64(age.Duration / time.Second)
 	}

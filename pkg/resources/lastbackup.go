@@ -8,6 +8,7 @@ import (
 	"fmt"
 	"net/url"
 	"strings"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -31,24 +32,91 @@ func Restorable(last *v1beta2.LastBackup) error {
 	}
 }
 
-// LastBackup returns the newest good backup that was made since the cluster is there:
-// an EtcdBackup may tell of an earlier cluster of the same name. What the status tells
-// already is kept when the EtcdBackup is deleted, for the backup is still stored. The
-// backups are those for which BackupOf is true.
+// LastBackup returns the newest good backup of the data that the cluster has. It counts backups that were made since
+// the cluster is there, because an EtcdBackup may tell of an earlier cluster of the same name. A restore replaces
+// data. Until there is a newer backup, the backup that was restored is the last one; the backups of the replaced data
+// would bring back what the restore has undone. What the status tells already is kept when the EtcdBackup is deleted,
+// for the backup is still stored. Backups for which IsBackupFor is false do not count.
 func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup) *v1beta2.LastBackup {
+	restore := LastRestore(c)
 	last := c.Status.LastBackup.DeepCopy()
+	if restore != nil && last != nil && !last.Time.After(restore.Time.Time) && (last.Name != restore.Backup || last.Revision != restore.Revision) {
+		last = nil
+	}
 	for _, b := range backups {
-		at := b.Status.LastSuccessDate
-		if at.IsZero() || at.Time.Before(c.CreationTimestamp.Time) {
-			continue
-		}
-		if last == nil || last.Time.Time.Before(at.Time) {
-			last = &v1beta2.LastBackup{
-				Name: b.Name, Time: at, Revision: b.Status.EtcdRevision, Verified: b.Status.Verified, VerifiedBy: b.Status.VerifiedBy,
-			}
+		if found := newestFor(c, restore, b); found != nil && (last == nil || last.Time.Time.Before(found.Time.Time)) {
+			last = found
 		}
 	}
 	return last
+}
+
+// newestFor returns the newest backup of the cluster's data that b tells of, nil if it tells of none.
+func newestFor(c *v1beta2.EtcdCluster, restore *v1beta2.ClusterRestore, b *v1beta2.EtcdBackup) *v1beta2.LastBackup {
+	s := &b.Status
+	newest := &v1beta2.LastBackup{Name: b.Name, Time: s.LastSuccessDate, Revision: s.EtcdRevision, Verified: s.Verified, VerifiedBy: s.VerifiedBy}
+	isNew := !s.LastSuccessDate.IsZero() && !s.LastSuccessDate.Time.Before(c.CreationTimestamp.Time)
+	switch {
+	case BackupOf(b, c.Name) && isNew && (restore == nil || !lastGoodStart(s).Before(restore.Time.Time)):
+		return newest
+	case restore == nil || b.Name != restore.Backup:
+		return nil
+	case s.EtcdRevision == restore.Revision && !s.LastSuccessDate.IsZero() && !s.LastSuccessDate.After(restore.Time.Time):
+		return newest
+	}
+	for i := range s.History {
+		if r := &s.History[i]; r.Succeeded && r.Revision == restore.Revision && r.CompletionTime != nil && !r.CompletionTime.After(restore.Time.Time) {
+			return &v1beta2.LastBackup{Name: b.Name, Time: *r.CompletionTime, Revision: r.Revision, Verified: r.Verified, VerifiedBy: r.VerifiedBy}
+		}
+	}
+	return nil
+}
+
+// lastGoodStart returns when the last good backup began, the zero time if that is not known. The snapshot is not
+// older than that.
+func lastGoodStart(s *v1beta2.BackupStatus) time.Time {
+	if s.Succeeded && s.StartTime != nil && s.CompletionTime.Equal(&s.LastSuccessDate) {
+		return s.StartTime.Time
+	}
+	for i := range s.History {
+		if r := &s.History[i]; r.Succeeded && r.CompletionTime.Equal(&s.LastSuccessDate) {
+			return r.StartTime.Time
+		}
+	}
+	return time.Time{}
+}
+
+// LastRestore returns the newest restore whose data the cluster has taken over, nil if there was none.
+func LastRestore(c *v1beta2.EtcdCluster) *v1beta2.ClusterRestore {
+	for i := range c.Status.Restores {
+		if r := &c.Status.Restores[i]; r.Time != nil {
+			return r
+		}
+	}
+	return nil
+}
+
+// IsBackupFor is true of an EtcdBackup that may hold data of the cluster: a backup of it, or the one that it was
+// restored from.
+func IsBackupFor(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup) bool {
+	restore := LastRestore(c)
+	return BackupOf(b, c.Name) || restore != nil && restore.Backup == b.Name
+}
+
+// StoredAt returns where an EtcdBackup has stored a last backup; empty if it does not tell.
+func StoredAt(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup) string {
+	if b.Name != last.Name {
+		return ""
+	}
+	if b.Status.LastSuccessDate.Equal(&last.Time) {
+		return b.Status.URI
+	}
+	for i := range b.Status.History {
+		if r := &b.Status.History[i]; r.Succeeded && r.CompletionTime.Equal(&last.Time) {
+			return r.URI
+		}
+	}
+	return ""
 }
 
 // BackupOf is true of what counts as a backup of the cluster called name. A pre-restore backup

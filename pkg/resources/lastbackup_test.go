@@ -5,11 +5,13 @@ package resources
 
 import (
 	"errors"
+	"fmt"
 	"strings"
 	"testing"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -59,15 +61,60 @@ func TestLastBackup(t *testing.T) {
 	begun := time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)
 	at := func(minutes int) metav1.Time { return metav1.NewTime(begun.Add(time.Duration(minutes) * time.Minute)) }
 	made := func(name string, minutes int) *v1beta2.EtcdBackup {
-		b := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: name}}
+		b := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: name}, Spec: v1beta2.BackupSpec{EtcdCluster: &v1beta2.EtcdClusterRef{Name: "c"}}}
+		b.Status.Succeeded, b.Status.StartTime, b.Status.CompletionTime = true, ptr.To(at(minutes-1)), ptr.To(at(minutes))
 		b.Status.LastSuccessDate, b.Status.EtcdRevision = at(minutes), int64(minutes)
 		return b
 	}
+	restored := func(backup string, revision int64) []v1beta2.ClusterRestore {
+		return []v1beta2.ClusterRestore{{Name: "under way"}, {Name: "r", Backup: backup, Revision: revision, Time: ptr.To(at(10))}, {Name: "earlier", Backup: "b", Revision: 9, Time: ptr.To(at(1))}}
+	}
+	scheduled := func(name string, minutes ...int) *v1beta2.EtcdBackup {
+		b := made(name, minutes[0])
+		for _, m := range minutes {
+			b.Status.History = append(b.Status.History, v1beta2.BackupRecord{StartTime: at(m - 1), CompletionTime: ptr.To(at(m)), Succeeded: true, Revision: int64(m)})
+		}
+		return b
+	}
+	running := func(b *v1beta2.EtcdBackup, minutes int) *v1beta2.EtcdBackup {
+		b.Status.StartTime, b.Status.CompletionTime = ptr.To(at(minutes)), nil
+		return b
+	}
+	since := func(b *v1beta2.EtcdBackup, minutes int) *v1beta2.EtcdBackup {
+		b.Status.StartTime = ptr.To(at(minutes))
+		return b
+	}
+	preRestore := func(b *v1beta2.EtcdBackup) *v1beta2.EtcdBackup {
+		b.Annotations = map[string]string{AnnotationPreRestoreBackup: "r"}
+		return b
+	}
+	of := func(cluster string, b *v1beta2.EtcdBackup) *v1beta2.EtcdBackup {
+		b.Spec.EtcdCluster.Name = cluster
+		return b
+	}
 	for name, test := range map[string]struct {
-		known   *v1beta2.LastBackup
-		backups []*v1beta2.EtcdBackup
-		want    string
+		known    *v1beta2.LastBackup
+		backups  []*v1beta2.EtcdBackup
+		restores []v1beta2.ClusterRestore
+		want     string
 	}{
+		"the restored one, not the newer one of the replaced data": {
+			known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 9}, backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 9)}, restores: restored("a", 5), want: "a",
+		},
+		"the restored one of a schedule": {
+			known: &v1beta2.LastBackup{Name: "s", Time: at(9), Revision: 9}, backups: []*v1beta2.EtcdBackup{scheduled("s", 9, 7, 5)}, restores: restored("s", 5), want: "s of 5",
+		},
+		"the first one after a restore":                      {known: &v1beta2.LastBackup{Name: "s", Time: at(5), Revision: 5}, backups: []*v1beta2.EtcdBackup{scheduled("s", 12, 9, 7, 5)}, restores: restored("s", 5), want: "s of 12"},
+		"not one that was begun before a restore":            {backups: []*v1beta2.EtcdBackup{made("a", 5), since(made("b", 11), 9)}, restores: restored("a", 5), want: "a"},
+		"not one that runs after a restore":                  {backups: []*v1beta2.EtcdBackup{running(made("b", 9), 12)}, restores: restored("a", 5), want: ""},
+		"the restored one, though its EtcdBackup is deleted": {known: &v1beta2.LastBackup{Name: "a", Time: at(5), Revision: 5}, restores: restored("a", 5), want: "a"},
+		"none after a restore of a place in a store":         {known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 9}, backups: []*v1beta2.EtcdBackup{made("b", 9)}, restores: restored("", 5), want: ""},
+		"the data that a restore has brought back":           {known: &v1beta2.LastBackup{Name: "a", Time: at(5), Revision: 5}, backups: []*v1beta2.EtcdBackup{made("a", 5), preRestore(made("p", 9))}, restores: restored("p", 9), want: "p"},
+		"no backup of another cluster after its data was restored": {
+			backups: []*v1beta2.EtcdBackup{of("d", scheduled("s", 12, 5))}, restores: restored("s", 5), want: "s of 5",
+		},
+		"the newest while a restore is under way": {backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 9)}, restores: []v1beta2.ClusterRestore{{Backup: "a", Revision: 5}}, want: "b"},
+
 		"nothing":                               {want: ""},
 		"none that was good":                    {backups: []*v1beta2.EtcdBackup{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, want: ""},
 		"the newest":                            {backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 9), made("c", 7)}, want: "b"},
@@ -77,11 +124,14 @@ func TestLastBackup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: at(0)}}
-			c.Status.LastBackup = test.known
+			c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: at(0)}}
+			c.Status.LastBackup, c.Status.Restores = test.known, test.restores
 			got := ""
 			if last := LastBackup(c, test.backups); last != nil {
 				got = last.Name
+				if len(test.backups) > 0 && len(test.backups[0].Status.History) > 0 {
+					got += fmt.Sprintf(" of %d", last.Revision)
+				}
 			}
 			if got != test.want {
 				t.Errorf("got %q, want %q", got, test.want)

@@ -4,16 +4,20 @@
 package task
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/Masterminds/semver/v3"
 	"golang.org/x/sync/errgroup"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
@@ -132,8 +136,7 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 	}
 	for _, s := range backups {
 		if newest != nil && newest.Manifest.Owner != s.Manifest.Owner {
-			return nil, fmt.Errorf("%s holds backups of %s and of %s: name one of them: %w", t.request.Store.URI(key),
-				newest.Manifest.Owner.Name, s.Manifest.Owner.Name, errNoBackup)
+			return nil, t.severalOwners(key, backups)
 		}
 		if newest == nil || s.Manifest.FinishedAt.After(newest.Manifest.FinishedAt) {
 			newest = &s
@@ -143,6 +146,48 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 		return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
 	}
 	return t.withObject(ctx, newest)
+}
+
+// severalOwners tells apart what backups below a key are of. A cluster that was created again has its name and another
+// UID.
+func (t *run) severalOwners(key string, backups []manifest.Stored) error {
+	newest, count := map[manifest.Owner]manifest.Stored{}, map[manifest.Owner]int{}
+	for _, s := range backups {
+		owner := s.Manifest.Owner
+		if known, found := newest[owner]; !found || s.Manifest.FinishedAt.After(known.Manifest.FinishedAt) {
+			newest[owner] = s
+		}
+		count[owner]++
+	}
+	owners := slices.SortedFunc(maps.Keys(newest), func(a, b manifest.Owner) int {
+		return newest[b].Manifest.FinishedAt.Compare(newest[a].Manifest.FinishedAt)
+	})
+	var places []string
+	for _, owner := range owners[:min(len(owners), maxNamedPlaces)] {
+		s := newest[owner]
+		snapshot := s.Manifest.SnapshotKey(s.Key)
+		places = append(places, fmt.Sprintf("%d of %s with UID %s, the newest of %s, at %s", count[owner], owner.Name, cmp.Or(owner.UID, "unknown"),
+			s.Manifest.FinishedAt.UTC().Format(time.RFC3339), t.pathOf(cmp.Or(manifest.ClusterDir(snapshot), snapshot))))
+	}
+	if more := len(owners) - len(places); more > 0 {
+		places = append(places, fmt.Sprintf("and of %d more", more))
+	}
+	return fmt.Errorf("%s holds backups of several sources: %s: set %s of the EtcdRestore to one of these paths, or name an EtcdBackup and a revision in spec.backup: %w",
+		t.request.Store.URI(key), strings.Join(places, "; "), pathFields[t.request.Store.Type], errNoBackup)
+}
+
+// pathFields are the fields of an EtcdRestore that select a place in a store.
+var pathFields = map[v1beta2.BackupStorageType]string{
+	v1beta2.BackupStorageTypeS3: "spec.s3.path", v1beta2.BackupStorageTypeABS: "spec.abs.path", v1beta2.BackupStorageTypeGCS: "spec.gcs.path",
+	v1beta2.BackupStorageTypeOSS: "spec.oss.path", v1beta2.BackupStorageTypePersistentVolumeClaim: "spec.persistentVolumeClaim.path",
+}
+
+// pathOf returns a key as such a field has it.
+func (t *run) pathOf(key string) string {
+	if t.request.Store.Type == v1beta2.BackupStorageTypePersistentVolumeClaim {
+		return key
+	}
+	return t.request.Store.Bucket + "/" + key
 }
 
 // list returns all backups whose manifests have a key with this prefix and are wanted. Those

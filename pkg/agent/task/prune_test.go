@@ -271,3 +271,25 @@ func TestABackupListsOnceForWhatFollows(t *testing.T) {
 		t.Errorf("%d lists and %d reads, want 2 and 2", store.lists.Load(), store.gets.Load())
 	}
 }
+
+// TestPruneKeepsWhatIsNamed: a restore reads a backup, and names it by its snapshot, its manifest or its directory.
+func TestPruneKeepsWhatIsNamed(t *testing.T) {
+	for _, name := range []func(manifestKey string) string{
+		func(key string) string { return key },
+		func(key string) string { return filepath.Dir(key) },
+		func(key string) string { return filepath.Join(filepath.Dir(key), "snapshot.db") },
+	} {
+		b := newBench(t, nil)
+		now := time.Now().UTC().Truncate(time.Second)
+		var keys []string
+		for day := range 4 {
+			keys = append(keys, b.keep(owner, "mine", now.Add(time.Duration(day-4)*24*time.Hour), int64(day)))
+		}
+		request := b.pruneRequest(1, 0)
+		request.Prune.Keep = []string{"s3://elsewhere/" + keys[0], request.Store.URI(name(keys[1]))}
+		b.mustRun(agent.CommandPrune, request)
+		if left := b.left(keys); left != "0101" {
+			t.Errorf("%s: left is %s", request.Prune.Keep[1], left)
+		}
+	}
+}

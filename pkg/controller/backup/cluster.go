@@ -83,10 +83,13 @@ func (r *Clusters) observe(c *v1beta2.EtcdCluster) (planner.ClusterObserved, int
 		if b.Name == planner.ScheduledName(c.Name) {
 			o.Scheduled = b
 		}
-		if !resources.BackupOf(b, c.Name) {
+		if !resources.IsBackupFor(c, b) {
 			continue
 		}
 		o.Backups = append(o.Backups, b)
+		if !resources.BackupOf(b, c.Name) {
+			continue
+		}
 		if newest == nil || newest.Status.LastSuccessDate.Before(&b.Status.LastSuccessDate) {
 			newest = b
 		}

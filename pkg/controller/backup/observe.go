@@ -39,6 +39,13 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen,
 	if err := r.observeSource(s); err != nil {
 		return nil, err
 	}
+	if resources.Prunes(b) {
+		restores, err := r.Cache.Restores(b.Namespace)
+		if err != nil {
+			return nil, fmt.Errorf("list restores from the cache: %w", err)
+		}
+		s.Held = planner.Held(b, restores, s.cluster)
+	}
 	if err := r.observeJobs(ctx, s); err != nil {
 		return nil, err
 	}
@@ -60,6 +67,9 @@ func (r *Reconciler) observeSource(s *seen) error {
 		return fmt.Errorf("read cluster from the cache: %w", err)
 	}
 	s.cluster = c
+	if r := c.Status.Recovery; r != nil && r.Phase == v1beta2.RecoveryPhaseSucceeded && r.CompletionTime != nil {
+		s.Recovered = r.CompletionTime.Time
+	}
 	pods, err := r.Cache.Members(c.Namespace, c.Name)
 	if err != nil {
 		return fmt.Errorf("list members from the cache: %w", err)

@@ -24,7 +24,7 @@ func (r *Reconciler) viewOf(ctx context.Context, j *batchv1.Job, attempt planner
 	v := planner.Job{Job: seen.Job, Attempt: attempt}
 	switch {
 	case seen.Finished != nil:
-		v.Outcome = outcomeOf(j, seen.Finished)
+		v.Outcome = outcomeOf(j, attempt, seen.Finished)
 	case seen.Lost != nil:
 		v.Outcome = withoutPod(j, seen.Lost)
 	}
@@ -33,7 +33,7 @@ func (r *Reconciler) viewOf(ctx context.Context, j *batchv1.Job, attempt planner
 
 // outcomeOf reads what the agent said when it ended: one container that failed is a
 // backup that failed.
-func outcomeOf(j *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
+func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planner.Outcome {
 	o := &planner.Outcome{Start: j.CreationTimestamp.Time}
 	var saved *agent.Result
 	verified, by := true, v1beta2.Verification("")
@@ -65,6 +65,9 @@ func outcomeOf(j *batchv1.Job, pod *corev1.Pod) *planner.Outcome {
 		return finished(o)
 	}
 	o.Succeeded = true
+	if saved.AlreadyDone && attempt.ScheduledTime.Before(o.Start) {
+		o.Start = attempt.ScheduledTime // an earlier attempt has taken the snapshot
+	}
 	o.URI, o.EtcdVersion, o.Revision, o.Member = saved.URI, saved.EtcdVersion, saved.Revision, saved.Member
 	o.SnapshotSize, o.StoredSize, o.SHA256, o.Verified = saved.Size, saved.StoredSize, saved.SHA256, verified
 	if verified {

@@ -117,7 +117,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			job.Spec.Template.Spec.InitContainers = without(proxy, pod.Spec.InitContainers)
 			job.Spec.Template.Spec.Containers = without(proxy, pod.Spec.Containers)
-			o := outcomeOf(job, pod)
+			o := outcomeOf(job, planner.Attempt{}, pod)
 			if o.Succeeded != (test.reason == "") || o.Reason != test.reason || !strings.Contains(o.Message, test.text) {
 				t.Errorf("outcome %+v", o)
 			}
@@ -128,6 +128,26 @@ func TestOutcomes(t *testing.T) {
 				t.Errorf("outcome %+v", o)
 			}
 		})
+	}
+}
+
+// TestSnapshotOfAnEarlierAttempt: an attempt that finds what an earlier one has stored began no later than that one.
+func TestSnapshotOfAnEarlierAttempt(t *testing.T) {
+	t.Parallel()
+	for done, want := range map[bool]time.Time{false: begun, true: begun.Add(-time.Hour)} {
+		r := agent.Result{Command: agent.CommandSave, ID: "i", Started: begun, Finished: begun, URI: "s3://b/k", Verified: true, AlreadyDone: done}
+		raw, err := r.Encode()
+		if err != nil {
+			t.Fatal(err)
+		}
+		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun)}}
+		job.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.ContainerSave}}
+		pod := &corev1.Pod{Spec: job.Spec.Template.Spec, Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{
+			{Name: resources.ContainerSave, State: terminated(0, "Completed", string(raw))},
+		}}}
+		if o := outcomeOf(job, planner.Attempt{ScheduledTime: begun.Add(-time.Hour), Number: 2}, pod); !o.Succeeded || !o.Start.Equal(want) {
+			t.Errorf("already done %t: %+v", done, o)
+		}
 	}
 }
 
@@ -154,7 +174,7 @@ func TestOutcomeIsWhatWasSaid(t *testing.T) {
 		Succeeded: true, Start: begun.Add(time.Minute), Completion: begun.Add(time.Minute), URI: "s3://b/k", Revision: 4, EtcdVersion: "3.6.16", Member: "m",
 		SnapshotSize: 100, StoredSize: 50, SHA256: "a", Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
 	}
-	if diff := cmp.Diff(want, outcomeOf(job, pod)); diff != "" {
+	if diff := cmp.Diff(want, outcomeOf(job, planner.Attempt{}, pod)); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)
 	}
 	job.Spec.ActiveDeadlineSeconds = ptr.To[int64](90)

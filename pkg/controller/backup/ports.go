@@ -23,6 +23,8 @@ type Cache interface {
 	// Backups lists the EtcdBackups of a namespace.
 	Backups(namespace string) ([]*v1beta2.EtcdBackup, error)
 	Cluster(namespace, name string) (*v1beta2.EtcdCluster, error)
+	// Restores lists the EtcdRestores of a namespace.
+	Restores(namespace string) ([]*v1beta2.EtcdRestore, error)
 	// Members lists the pods that carry the labels of the cluster called name.
 	Members(namespace, name string) ([]*corev1.Pod, error)
 	// Jobs lists the Jobs of one EtcdBackup, AllJobs those of all of them.
@@ -40,6 +42,7 @@ type Objects interface {
 
 	GetBackup(ctx context.Context, namespace, name string) (*v1beta2.EtcdBackup, error)
 	GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error)
+	ListRestores(ctx context.Context, namespace string) ([]*v1beta2.EtcdRestore, error)
 	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
 	UpdateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
 	UpdateBackupStatus(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)

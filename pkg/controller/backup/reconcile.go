@@ -166,7 +166,6 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 		return plan.Postponed(*invalid), false, nil
 	}
 	source := types.NamespacedName{Namespace: key.Namespace, Name: resources.SourceOf(s.Backup)}
-	j.Annotations[resources.AnnotationSource] = source.Name
 	running, err := r.running()
 	if err != nil {
 		return plan, false, err
@@ -178,6 +177,9 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 		return plan, false, nil
 	}
 	current, err := r.current(ctx, s)
+	if err == nil && current {
+		j, err = r.keepHeld(ctx, s, plan.Attempt, j)
+	}
 	if err != nil || !current {
 		r.releaseReservation(key)
 		plan.Action, plan.RequeueAfter = planner.ActionNone, reconcile.GateRetry
@@ -201,12 +203,31 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 // jobOf builds the Job of an attempt, or says what is wrong with the spec.
 func (r *Reconciler) jobOf(s *seen, a planner.Attempt) (*batchv1.Job, *planner.Wait) {
 	j, err := resources.BackupJob(s.Backup, resources.BackupRun{
-		ScheduledTime: a.ScheduledTime, Attempt: a.Number, Image: r.AgentImage, Cluster: s.cluster, Members: s.members,
+		ScheduledTime: a.ScheduledTime, Attempt: a.Number, Image: r.AgentImage, Cluster: s.cluster, Members: s.members, Keep: s.Held,
 	})
 	if err != nil {
 		return nil, &planner.Wait{Reason: planner.ReasonInvalidRequest, Message: err.Error()}
 	}
+	j.Annotations[resources.AnnotationSource] = resources.SourceOf(s.Backup)
 	return r.Platform.Job(j), nil
+}
+
+// keepHeld returns the Job that deletes nothing of what restores read by the live API: the cache may not show an
+// EtcdRestore that was created a moment ago.
+func (r *Reconciler) keepHeld(ctx context.Context, s *seen, a planner.Attempt, j *batchv1.Job) (*batchv1.Job, error) {
+	if !resources.Prunes(s.Backup) {
+		return j, nil
+	}
+	restores, err := r.Objects.ListRestores(ctx, s.Backup.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list the restores that keep backups: %w", err)
+	}
+	s.Held = planner.Held(s.Backup, restores, s.cluster)
+	j, invalid := r.jobOf(s, a)
+	if invalid != nil {
+		return nil, fmt.Errorf("%s: %s", invalid.Reason, invalid.Message) // it was valid a moment ago
+	}
+	return j, nil
 }
 
 // current is true if the live API shows the same status and the same Jobs as were

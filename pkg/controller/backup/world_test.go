@@ -57,8 +57,11 @@ type world struct {
 	// calls counts the calls of the API; the one with the number crashAt is the last
 	// of this life, before or after it took effect.
 	calls, crashAt int
-	maxRunning     int
-	after          bool
+	// restores are those of the live API; the cache never shows them. restoresErr is why they cannot be listed.
+	restores    []*v1beta2.EtcdRestore
+	restoresErr error
+	maxRunning  int
+	after       bool
 	// woken are the keys that asked to be looked at.
 	woken map[types.NamespacedName]bool
 	// stored counts what agents have made visible in the store, by transfer; runs
@@ -209,6 +212,12 @@ func (w *world) Backups(namespace string) ([]*v1beta2.EtcdBackup, error) {
 		}
 	}
 	return list, nil
+}
+
+func (w *world) Restores(string) ([]*v1beta2.EtcdRestore, error) { return nil, nil }
+
+func (w *world) ListRestores(context.Context, string) ([]*v1beta2.EtcdRestore, error) {
+	return w.restores, w.restoresErr
 }
 
 func (w *world) Cluster(namespace, name string) (*v1beta2.EtcdCluster, error) {

@@ -36,6 +36,9 @@ func requestRestore(ctx context.Context, r *run, a planner.RequestRestore) error
 			EtcdCluster: v1beta2.EtcdClusterRef{Name: r.seen.Cluster.Name}, Backup: &v1beta2.BackupReference{Name: a.Backup},
 		},
 	}
+	if a.Revision > 0 {
+		restore.Spec.Backup.Revision = &a.Revision
+	}
 	_, err := r.Objects.CreateRestore(ctx, restore)
 	if apierrors.IsAlreadyExists(err) {
 		return nil // it was made before; its status reports the result

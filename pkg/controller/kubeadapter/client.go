@@ -94,6 +94,19 @@ func (c Client) GetRestore(ctx context.Context, namespace, name string) (*v1beta
 	return c.Etcd.EtcdV1beta2().EtcdRestores(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
+// ListRestores implements backup.Objects.
+func (c Client) ListRestores(ctx context.Context, namespace string) ([]*v1beta2.EtcdRestore, error) {
+	list, err := c.Etcd.EtcdV1beta2().EtcdRestores(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	restores := make([]*v1beta2.EtcdRestore, 0, len(list.Items))
+	for i := range list.Items {
+		restores = append(restores, &list.Items[i])
+	}
+	return restores, nil
+}
+
 // CreateRestore implements cluster.Objects.
 func (c Client) CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
 	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Create(ctx, restore, metav1.CreateOptions{})

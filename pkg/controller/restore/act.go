@@ -122,7 +122,7 @@ func (r *Reconciler) ask(ctx context.Context, key types.NamespacedName, s *seen,
 		return err
 	}
 	update := s.Cluster.DeepCopy()
-	update.Status.Recovery = plan.Recovery.DeepCopy()
+	update.Status.Recovery, update.Status.Restores = plan.Recovery.DeepCopy(), plan.Restores
 	updated, err := r.Objects.UpdateClusterStatus(ctx, update)
 	if apierrors.IsNotFound(err) {
 		return fmt.Errorf("the EtcdCluster was deleted: %w", reconcile.ErrStale)

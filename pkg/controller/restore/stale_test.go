@@ -136,6 +136,44 @@ func (w *world) until(phase v1beta2.RecoveryPhase) {
 	w.Fatalf("it never came to %s", phase)
 }
 
+// TestRunsOnce: an EtcdRestore that is deleted and created again after it was carried out touches nothing, until a
+// user asks for it again.
+func TestRunsOnce(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster()
+	again := func(uid types.UID, value string) *v1beta2.EtcdRestore {
+		delete(w.live.restores, "r")
+		w.addRestore(func(r *v1beta2.EtcdRestore) {
+			r.UID = uid
+			if value != "" {
+				r.Annotations = map[string]string{v1beta2.AnnotationRestoreAgain: value}
+			}
+		})
+		for range 40 {
+			w.turn()
+		}
+		return w.live.restores["r"]
+	}
+	for _, test := range []struct {
+		uid   types.UID
+		value string
+		asked int
+		phase v1beta2.RestorePhase
+	}{
+		{"first", "", 1, v1beta2.RestorePhaseSucceeded}, {"second", "", 1, v1beta2.RestorePhaseFailed},
+		{"third", "please", 2, v1beta2.RestorePhaseSucceeded}, {"fourth", "please", 2, v1beta2.RestorePhaseFailed}, {"fifth", "", 2, v1beta2.RestorePhaseFailed},
+	} {
+		backups := len(w.live.backups)
+		if r := again(test.uid, test.value); w.asked != test.asked || r.Status.Phase != test.phase {
+			t.Fatalf("%s: asked %d times: %+v", test.uid, w.asked, r.Status)
+		}
+		if test.phase == v1beta2.RestorePhaseFailed && (len(w.live.jobs) > 0 || len(w.live.backups) > backups) {
+			t.Errorf("%s: made Jobs %v or backups", test.uid, w.live.jobs)
+		}
+	}
+}
+
 // TestDeletedIsSeenLive: what a deletion depends on is not taken from a cache that does not
 // show the request yet: it would be forgotten there, and carried out.
 func TestDeletedIsSeenLive(t *testing.T) {

@@ -247,6 +247,9 @@ func (w *world) clusters() {
 	case v1beta2.RecoveryPhaseCutover:
 		r.Phase = v1beta2.RecoveryPhaseCleaning
 		c.Status.Phase = v1beta2.ClusterPhaseRunning
+		if len(c.Status.Restores) > 0 {
+			c.Status.Restores[0].Time = ptr.To(metav1.NewTime(w.clock.Now()))
+		}
 	default:
 		r.Phase = v1beta2.RecoveryPhaseSucceeded
 	}

@@ -61,6 +61,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.ClusterConditionApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("ClusterOperation"):
 		return &etcdv1beta2.ClusterOperationApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("ClusterRestore"):
+		return &etcdv1beta2.ClusterRestoreApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("ClusterSpec"):
 		return &etcdv1beta2.ClusterSpecApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("ClusterStatus"):

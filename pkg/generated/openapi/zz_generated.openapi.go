@@ -46,6 +46,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.ClusterCondition{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_ClusterCondition(ref),
 		v1beta2.ClusterOperation{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_ClusterOperation(ref),
 		v1beta2.ClusterRecoverySpec{}.OpenAPIModelName():                  schema_pkg_apis_etcd_v1beta2_ClusterRecoverySpec(ref),
+		v1beta2.ClusterRestore{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_ClusterRestore(ref),
 		v1beta2.ClusterSpec{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref),
 		v1beta2.ClusterStatus{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref),
 		v1beta2.EtcdBackup{}.OpenAPIModelName():                           schema_pkg_apis_etcd_v1beta2_EtcdBackup(ref),
@@ -1789,6 +1790,72 @@ func schema_pkg_apis_etcd_v1beta2_ClusterRecoverySpec(ref common.ReferenceCallba
 	}
 }
 
+func schema_pkg_apis_etcd_v1beta2_ClusterRestore(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ClusterRestore is an EtcdRestore whose data a cluster takes over.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"name": {
+						SchemaProps: spec.SchemaProps{
+							Description: "name of the EtcdRestore.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"uid": {
+						SchemaProps: spec.SchemaProps{
+							Description: "uid of the EtcdRestore, which is also the ID of its recovery.",
+							Default:     "",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"request": {
+						SchemaProps: spec.SchemaProps{
+							Description: "request is a hash of what the EtcdRestore asked for.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"backup": {
+						SchemaProps: spec.SchemaProps{
+							Description: "backup is the name of the EtcdBackup; empty if the EtcdRestore names a place in a store.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"revision": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revision of the key space in the backup.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"revisionBump": {
+						SchemaProps: spec.SchemaProps{
+							Description: "revisionBump was added to that revision.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
+					"time": {
+						SchemaProps: spec.SchemaProps{
+							Description: "time since when the cluster has the data; absent while the restore is under way.",
+							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
+						},
+					},
+				},
+				Required: []string{"name", "uid"},
+			},
+		},
+		Dependencies: []string{
+			metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
 func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) common.OpenAPIDefinition {
 	return common.OpenAPIDefinition{
 		Schema: spec.Schema{
@@ -2153,11 +2220,30 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 							Ref:         ref(v1beta2.JoiningStatus{}.OpenAPIModelName()),
 						},
 					},
+					"restores": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "atomic",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "restores are the EtcdRestores whose data the cluster has taken over, the newest first, and at most 20. An EtcdRestore that is created again is not carried out again, and no backup of data that the newest one has replaced is lastBackup.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: map[string]interface{}{},
+										Ref:     ref(v1beta2.ClusterRestore{}.OpenAPIModelName()),
+									},
+								},
+							},
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClientStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.JoiningStatus{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClientStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.ClusterRestore{}.OpenAPIModelName(), v1beta2.JoiningStatus{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
 	}
 }
 

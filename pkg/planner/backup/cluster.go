@@ -45,7 +45,7 @@ const overdueGrace = 10 * time.Minute
 type ClusterObserved struct {
 	Now     time.Time
 	Cluster *v1beta2.EtcdCluster
-	// Backups of the cluster, in any order.
+	// Backups of the cluster and the one that it was restored from, in any order.
 	Backups []*v1beta2.EtcdBackup
 	// Scheduled is the EtcdBackup called ScheduledName, nil if there is none.
 	Scheduled *v1beta2.EtcdBackup
@@ -184,11 +184,11 @@ func rank(s corev1.ConditionStatus) int {
 	}
 }
 
-// judge returns nil for a backup that is not periodic, or suspended.
+// judge returns nil for a backup that is not of the cluster, not periodic, or suspended.
 func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
 	policy := b.Spec.BackupPolicy
 	schedule, err := ScheduleOf(policy, b.CreationTimestamp.Time)
-	if err != nil || schedule == nil || policy.Suspend {
+	if err != nil || schedule == nil || policy.Suspend || !resources.BackupOf(b, o.Cluster.Name) {
 		return nil
 	}
 	since := b.Status.LastSuccessDate.Time

@@ -18,6 +18,11 @@ type Observed struct {
 	Backup *v1beta2.EtcdBackup
 	// Source is why nothing can be backed up at the moment; nil if it can.
 	Source *Wait
+	// Recovered is when the data of the cluster last went on in new members, by a recovery or a restore in place; zero
+	// if it never has.
+	Recovered time.Time
+	// Held are the URIs of the backups that the retention keeps because a restore reads them.
+	Held []string
 	// Jobs of the backup. If the status says that one runs and the cache does not show
 	// it, they were read live.
 	Jobs []Job

@@ -105,6 +105,9 @@ func (o *Observed) dueTime(schedule Schedule) (scheduled, next time.Time) {
 	handled := o.current().ScheduledTime
 	if schedule != nil {
 		scheduled, next = due(schedule, created, handled, o.Now)
+		if at := o.Recovered; at.After(handled) && at.After(created) && !at.After(o.Now) && at.After(scheduled) {
+			scheduled = at // until then no backup holds the data that the cluster has
+		}
 	} else if handled.IsZero() {
 		scheduled = created
 	}

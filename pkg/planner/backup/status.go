@@ -107,7 +107,8 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 	}
 	history = append([]v1beta2.BackupRecord{made}, history...)
 	if outcome.Warning == "" {
-		history = without(history, Expired(history, retention(o), o.Now))
+		expired := slices.DeleteFunc(Expired(history, retention(o), o.Now), func(r v1beta2.BackupRecord) bool { return slices.Contains(o.Held, r.URI) })
+		history = without(history, expired)
 	}
 	status.History = bounded(history)
 }

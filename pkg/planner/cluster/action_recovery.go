@@ -56,6 +56,7 @@ type CleanUpOldPVCs struct{ Recovery v1beta2.RecoveryStatus }
 // voters: the live API must first confirm that their pods no longer exist.
 type RequestRestore struct {
 	Name, Backup string
+	Revision     int64
 	Lost         []string
 }
 

@@ -329,7 +329,7 @@ func describeAction(action Action) string {
 		}
 		return text
 	case RequestRestore:
-		return kind + " " + a.Name + " from " + a.Backup + " lost " + strings.Join(a.Lost, " ")
+		return fmt.Sprintf("%s %s from %s of %d lost ", kind, a.Name, a.Backup, a.Revision) + strings.Join(a.Lost, " ")
 	case StopSource:
 		return strings.TrimSpace(kind + " " + a.Recovery.Source.Member + " lost " + strings.Join(a.Lost, " "))
 	case CreateRecoveryMember:

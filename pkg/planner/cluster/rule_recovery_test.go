@@ -147,10 +147,10 @@ func TestNothingIsLeft(t *testing.T) {
 	nothing := "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0"
 	backedUp := func(verified bool) func(*Observed) {
 		return func(o *Observed) {
-			o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: verified}
+			o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Revision: 7, Verified: verified}
 		}
 	}
-	request := "recovery: RequestRestore c-first-aid-7c8f5059 from nightly lost a b c, wait WaitingForRestore"
+	request := "recovery: RequestRestore c-first-aid-7c8f5059 from nightly of 7 lost a b c, wait WaitingForRestore"
 	checkDecisions(t, []decision{
 		{"the last backup", 3, nothing, edits(noQuorum, automatic(time.Hour), backedUp(true)), request},
 		{"not when the loss was proven just now", 3, nothing, edits(noQuorum, unproven, backedUp(true)), "quorum: FindMember a, FindMember b, FindMember c, wait QuorumLost"},

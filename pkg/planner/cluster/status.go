@@ -48,6 +48,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	status.Clients = clientStatuses(&o)
 	status.Binding = binding(&o, status.Clients)
 	status.Recovery = recoveryStatus(&o, plan)
+	status.Restores = clusterRestores(&o, status.Recovery)
 	status.PermanentQuorumLossSince = permanentLossSince(&o)
 	status.Conditions = conditions(&o, plan)
 	return status
@@ -60,6 +61,26 @@ func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
 		r.Message = plan.Wait.Message
 	}
 	return r
+}
+
+// clusterRestores are the restores whose data the cluster has, and the one under way. Its time is that at which the
+// old members have ended: no backup that begins later reads their data. A restore that was abandoned is not told of.
+func clusterRestores(o *Observed, r *v1beta2.RecoveryStatus) []v1beta2.ClusterRestore {
+	var restores []v1beta2.ClusterRestore
+	for _, restore := range o.Cluster.Status.Restores {
+		switch {
+		case restore.Time != nil:
+		case r == nil || r.ID != restore.UID || r.Phase == v1beta2.RecoveryPhaseAbandoned:
+			continue
+		case r.Phase == v1beta2.RecoveryPhaseCleaning || r.Phase == v1beta2.RecoveryPhaseSucceeded:
+			restore.RevisionBump, restore.Time = r.RevisionBump, r.CompletionTime.DeepCopy()
+			if restore.Time == nil {
+				restore.Time = &metav1.Time{Time: o.Now.Truncate(time.Second)}
+			}
+		}
+		restores = append(restores, restore)
+	}
+	return restores[:min(len(restores), v1beta2.MaxClusterRestores)]
 }
 
 // DropsRequest is true if a status no longer holds the recovery that a user or an EtcdRestore

@@ -249,6 +249,37 @@ func TestStatusKeepsWhatOthersWrite(t *testing.T) {
 	}
 }
 
+// TestRestoresInStatus: a restore counts from the time at which the old members have ended, and not if it was abandoned.
+func TestRestoresInStatus(t *testing.T) {
+	requested := v1beta2.ClusterRestore{Name: "r", UID: "one", Revision: 5, RevisionBump: 1}
+	earlier := v1beta2.ClusterRestore{Name: "e", UID: "zero", Time: ptr.To(metav1.NewTime(testNow.Add(-time.Hour)))}
+	ended := metav1.NewTime(testNow.Add(-time.Minute))
+	since := func(at time.Time, bump int64) []v1beta2.ClusterRestore {
+		done := requested
+		done.RevisionBump, done.Time = bump, ptr.To(metav1.NewTime(at))
+		return []v1beta2.ClusterRestore{done, earlier}
+	}
+	for name, test := range map[string]struct {
+		recovery *v1beta2.RecoveryStatus
+		want     []v1beta2.ClusterRestore
+	}{
+		"it is filled":                    {&v1beta2.RecoveryStatus{ID: "one", Phase: v1beta2.RecoveryPhaseFilling}, []v1beta2.ClusterRestore{requested, earlier}},
+		"the old members end":             {&v1beta2.RecoveryStatus{ID: "one", Phase: v1beta2.RecoveryPhaseCutover}, []v1beta2.ClusterRestore{requested, earlier}},
+		"the old members have ended":      {&v1beta2.RecoveryStatus{ID: "one", Phase: v1beta2.RecoveryPhaseCleaning, RevisionBump: 9}, since(testNow, 9)},
+		"it is complete":                  {&v1beta2.RecoveryStatus{ID: "one", Phase: v1beta2.RecoveryPhaseSucceeded, CompletionTime: &ended}, since(ended.Time, 0)},
+		"it was abandoned":                {&v1beta2.RecoveryStatus{ID: "one", Phase: v1beta2.RecoveryPhaseAbandoned}, []v1beta2.ClusterRestore{earlier}},
+		"another recovery took its place": {&v1beta2.RecoveryStatus{ID: "two", Phase: v1beta2.RecoveryPhaseFilling}, []v1beta2.ClusterRestore{earlier}},
+		"the request is lost":             {nil, []v1beta2.ClusterRestore{earlier}},
+	} {
+		o := observed(t, 3, "a b c")
+		o.Cluster.Status.Restores, o.Record.Recovery = []v1beta2.ClusterRestore{requested, earlier}, test.recovery
+		got := statusOf(o)
+		if diff := cmp.Diff(test.want, got.Restores); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestServiceInStatus(t *testing.T) {
 	for state, want := range map[ObjectState]string{Missing: "", NotOwned: "", Current: "c-client", Drifted: "c-client"} {
 		got := statusOf(observed(t, 3, "a b c", clients(state)))

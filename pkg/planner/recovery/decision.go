@@ -98,10 +98,11 @@ type (
 	// CleanUp has the new cluster commit a write, deletes or releases the PVCs of the old members
 	// of Recovery, then records Next.
 	CleanUp struct{ Recovery, Next v1beta2.RecoveryStatus }
-	// RequestRestore creates the EtcdRestore called Name of an EtcdBackup. Lost are the voters,
-	// which must be confirmed to be gone first.
+	// RequestRestore creates the EtcdRestore called Name of one backup of an EtcdBackup: a later one may be of data
+	// that a restore has replaced. Lost are the voters, which must be confirmed to be gone first.
 	RequestRestore struct {
 		Name, Backup string
+		Revision     int64
 		Lost         []string
 	}
 )

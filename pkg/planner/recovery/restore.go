@@ -47,7 +47,7 @@ func (in *Input) automaticRestore() (Decision, bool) {
 	for i := range in.Members {
 		lost = append(lost, in.Members[i].Name)
 	}
-	decision.Step = RequestRestore{Name: name, Backup: backup.Name, Lost: lost}
+	decision.Step = RequestRestore{Name: name, Backup: backup.Name, Revision: backup.Revision, Lost: lost}
 	return decision, true
 }
 

@@ -2,6 +2,7 @@
 // SPDX-License-Identifier: Apache-2.0
 
 // Package restore decides what happens to one EtcdRestore:
+//   - whether the cluster has carried it out before (repeat.go).
 //   - when its backup is read and verified.
 //   - whether the cluster can take the backup.
 //   - when the cluster gets the request to continue from the backup.

@@ -67,8 +67,9 @@ type Plan struct {
 	// Copy is the EtcdBackup of ActionBackUpFirst, and Copied the pre-restore backup that it made.
 	Copy   *v1beta2.EtcdBackup
 	Copied *v1beta2.PreRestoreBackup
-	// Recovery is what ActionRequestRecovery asks for.
+	// Recovery is what ActionRequestRecovery asks for, and Restores what the cluster then tells of its restores.
 	Recovery *v1beta2.RecoveryStatus
+	Restores []v1beta2.ClusterRestore
 	// Record is how the restore has ended.
 	Record *Record
 	// Rejected is why the cluster must abandon the recovery. The status records it first.
@@ -107,6 +108,8 @@ var rules = []func(*Observed) (Plan, bool){
 	ruleFollow,
 	// Ends a restore whose request the cluster no longer has.
 	ruleLost,
+	// Ends a restore that the cluster has carried out before.
+	ruleRepeated,
 	// Has the backup read and checked.
 	ruleVerify,
 	// Creates the cluster if it does not exist, and adds the finalizer.

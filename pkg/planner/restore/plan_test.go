@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -278,6 +279,21 @@ func TestDecide(t *testing.T) {
 		"it is over":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseSucceeded), recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good())}, "Succeeded: removeFinalizer without j1"},
 		"a log stays":                  {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, bad("x", true)), checked(2, bad("x", true))}, "Failed: without j1"},
 
+		// Once.
+		"it was carried out before":                               {[]func(*Observed){restoredBefore("r", "old")}, "Verifying: record false AlreadyRestored"},
+		"it was carried out before, and the backup has been read": {[]func(*Observed){restoredBefore("r", "old"), checked(1, good()), held}, "Verifying: record false AlreadyRestored"},
+		"it repeats an earlier one that made the cluster":         {[]func(*Observed){restoredBefore("r", "old"), templated}, "Verifying: record false AlreadyRestored"},
+		"it is what the cluster has":                              {[]func(*Observed){restoredBefore("r", "uid-r"), checked(1, good()), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"another name asks for the same":                          {[]func(*Observed){restoredBefore("other", "old")}, "Verifying: verify 1 of bucket/key against " + target},
+		"it repeats one that is under way":                        {[]func(*Observed){restoredBefore("r", "old"), func(o *Observed) { o.Cluster.Status.Restores[0].Time = nil }}, "Verifying: verify 1 of bucket/key against " + target},
+		"it asks for other data":                                  {[]func(*Observed){restoredBefore("r", "old"), func(o *Observed) { o.Restore.Spec.S3.Path = "bucket/other" }}, "Verifying: verify 1 of bucket/other against " + target},
+		"it asks by another way to fetch it":                      {[]func(*Observed){restoredBefore("r", "old"), func(o *Observed) { o.Restore.Spec.ServiceAccountName = "sa" }}, "Verifying: record false AlreadyRestored"},
+		"it asks for it again":                                    {[]func(*Observed){restoredBefore("r", "old"), again("1")}, "Verifying: verify 1 of bucket/key against " + target},
+		"it asked for it again before":                            {[]func(*Observed){again("1"), restoredBefore("r", "old")}, "Verifying: record false AlreadyRestored"},
+		"it is carried out again while the quorum is lost":        {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionTrue)}, "Verifying: verify 1 of bucket/key against " + target},
+		"it is not carried out while the loss is not proven":      {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionUnknown)}, "Verifying: record false AlreadyRestored"},
+		"it stays over when the quorum is lost later":             {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionTrue), in(v1beta2.RestorePhaseFailed)}, "Failed:"},
+
 		// New clusters.
 		"by template":           {[]func(*Observed){homeless, templated, checked(1, good()), held}, "Verifying: createCluster 3.6.16 of 1"},
 		"checked for it before": {[]func(*Observed){homeless, templated, func(o *Observed) { o.Restore.Spec.ClusterTemplate.Spec.Version = "3.5.33" }}, "Verifying: verify 1 of bucket/key against 3.5.33/2147483648"},
@@ -330,6 +346,27 @@ func TestDecide(t *testing.T) {
 				t.Errorf("an end is not final (-want +got):\n%s", cmp.Diff(status, again))
 			}
 		})
+	}
+}
+
+// restoredBefore has the cluster carry out what the EtcdRestore asks for, by one called name.
+func restoredBefore(name, uid string) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Restores = []v1beta2.ClusterRestore{
+			{Name: name, UID: uid, Request: request(o.Restore), Revision: 42, RevisionBump: 1000, Time: ptr.To(metav1.NewTime(epoch.Add(-time.Hour)))},
+		}
+	}
+}
+
+func again(value string) func(*Observed) {
+	return func(o *Observed) {
+		o.Restore.Annotations = map[string]string{v1beta2.AnnotationRestoreAgain: value}
+	}
+}
+
+func quorumIs(is corev1.ConditionStatus) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionQuorumLost, Status: is}}
 	}
 }
 

@@ -43,6 +43,43 @@ func TestRequest(t *testing.T) {
 	}
 }
 
+// TestRestoreIsTold: the cluster tells of the restore from the request on, the newest first, and of not more than it can.
+func TestRestoreIsTold(t *testing.T) {
+	t.Parallel()
+	o := observed(fromBackup(nil), held, checked(1, good()), func(o *Observed) {
+		for range v1beta2.MaxClusterRestores {
+			o.Cluster.Status.Restores = append(o.Cluster.Status.Restores, v1beta2.ClusterRestore{Name: "earlier"})
+		}
+	})
+	told := Decide(o).Restores
+	want := v1beta2.ClusterRestore{Name: "r", UID: "uid-r", Request: request(o.Restore), Backup: "b", Revision: 42, RevisionBump: defaultBump}
+	if len(told) != v1beta2.MaxClusterRestores || told[0] != want || told[1].Name != "earlier" {
+		t.Errorf("tells of %+v", told)
+	}
+}
+
+// TestAlreadyRestored: the message says which restore it repeats, what a second one would discard, and what to do.
+func TestAlreadyRestored(t *testing.T) {
+	t.Parallel()
+	o := observed(restoredBefore("r", "old"))
+	o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Revision: 1100, Time: metav1.NewTime(epoch)}
+	status := Status(o, Decide(o))
+	for _, part := range []string{
+		"EtcdRestore r", "UID old", "2026-11-01T11:00:00Z", "58 revisions", "EtcdBackup nightly of 2026-11-01T12:00:00Z", v1beta2.AnnotationRestoreAgain + "=VALUE", "another spec", "quorum",
+	} {
+		if !strings.Contains(status.Reason, part) {
+			t.Errorf("%q does not say %q", status.Reason, part)
+		}
+	}
+	if c := meta.FindStatusCondition(status.Conditions, v1beta2.ConditionStalled); c == nil || c.Status != metav1.ConditionTrue || c.Reason != ReasonAlreadyRestored {
+		t.Errorf("condition %+v", c)
+	}
+	o.Cluster.Status.LastBackup.Time = metav1.NewTime(epoch.Add(-2 * time.Hour))
+	if text := Status(o, Decide(o)).Reason; strings.Contains(text, "revisions") {
+		t.Errorf("a backup from before counts: %q", text)
+	}
+}
+
 // TestLook: the Job reads with the same key, and for the cluster that it is for.
 func TestLook(t *testing.T) {
 	t.Parallel()

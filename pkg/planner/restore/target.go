@@ -164,6 +164,7 @@ func requestRecovery(o *Observed) Plan {
 		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},
 		RevisionBump: o.bump(), OnlyIfUnresponsive: o.onlyIfUnresponsive(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
 	}
+	plan.Restores = o.withRestore(found.Revision)
 	if !o.fills() {
 		plan.Recovery.ExpectedLoss = o.expectedLoss(found.Revision)
 	}

@@ -97,6 +97,32 @@ type ClusterStatus struct {
 	// joining tells how the member that joins advances. It is absent while no member joins and the last one
 	// has joined.
 	Joining *JoiningStatus `json:"joining,omitempty" protobuf:"bytes,25,opt,name=joining"`
+	// restores are the EtcdRestores whose data the cluster has taken over, the newest first, and at most 20. An
+	// EtcdRestore that is created again is not carried out again, and no backup of data that the newest one has
+	// replaced is lastBackup.
+	// +listType=atomic
+	Restores []ClusterRestore `json:"restores,omitempty" protobuf:"bytes,26,rep,name=restores"`
+}
+
+// MaxClusterRestores is how many restores the status of a cluster tells of.
+const MaxClusterRestores = 20
+
+// ClusterRestore is an EtcdRestore whose data a cluster takes over.
+type ClusterRestore struct {
+	// name of the EtcdRestore.
+	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
+	// uid of the EtcdRestore, which is also the ID of its recovery.
+	UID string `json:"uid" protobuf:"bytes,2,opt,name=uid"`
+	// request is a hash of what the EtcdRestore asked for.
+	Request string `json:"request,omitempty" protobuf:"bytes,3,opt,name=request"`
+	// backup is the name of the EtcdBackup; empty if the EtcdRestore names a place in a store.
+	Backup string `json:"backup,omitempty" protobuf:"bytes,4,opt,name=backup"`
+	// revision of the key space in the backup.
+	Revision int64 `json:"revision,omitempty" protobuf:"varint,5,opt,name=revision"`
+	// revisionBump was added to that revision.
+	RevisionBump int64 `json:"revisionBump,omitempty" protobuf:"varint,6,opt,name=revisionBump"`
+	// time since when the cluster has the data; absent while the restore is under way.
+	Time *metav1.Time `json:"time,omitempty" protobuf:"bytes,7,opt,name=time"`
 }
 
 // JoiningStatus tells how a member advances that joins and does not vote yet.

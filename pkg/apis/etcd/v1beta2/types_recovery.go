@@ -15,6 +15,10 @@ const AnnotationRestore = "etcd.database.coreos.com/restore"
 // AnnotationRestoreUID on an EtcdCluster is the UID of the EtcdRestore that made it. It goes with AnnotationRestore.
 const AnnotationRestoreUID = "etcd.database.coreos.com/restore-uid"
 
+// AnnotationRestoreAgain on an EtcdRestore has a restore carried out that repeats an earlier one: each value is another
+// request.
+const AnnotationRestoreAgain = "etcd.database.coreos.com/restore-again"
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // EtcdClusterRecovery is what is sent to the subresource recover of a cluster that

@@ -124,6 +124,11 @@ func (in ClusterRecoverySpec) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ClusterRestore) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.ClusterRestore"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in ClusterSpec) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.ClusterSpec"
 }

@@ -204,7 +204,7 @@ func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.Etcd
 	}
 	var backups []*v1beta2.EtcdBackup
 	for i := range list.Items {
-		if b := &list.Items[i]; resources.BackupOf(b, cluster.Name) {
+		if b := &list.Items[i]; resources.IsBackupFor(cluster, b) {
 			backups = append(backups, b)
 		}
 	}
@@ -218,10 +218,11 @@ func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.Etcd
 		return missing(err.Error()), nil
 	}
 	for _, b := range backups {
-		if b.Name != last.Name || !b.Status.LastSuccessDate.Equal(&last.Time) {
+		uri := resources.StoredAt(b, last)
+		if uri == "" {
 			continue
 		}
-		if spec.Decryption == nil && manifest.IsNamedEncrypted(b.Status.URI) {
+		if spec.Decryption == nil && manifest.IsNamedEncrypted(uri) {
 			return field.ErrorList{field.Required(path.Child("decryption"), fmt.Sprintf(
 				"the newest backup, EtcdBackup %s, is encrypted; set spec.decryption.ageIdentitiesSecret to the Secret with the identities", b.Name))}, nil
 		}

@@ -170,6 +170,33 @@ func TestRestoreCreatesAnEtcdRestore(t *testing.T) {
 	}
 }
 
+// TestRestoreOfTheRestoredBackup: after a restore, a request without a source restores the same backup again, and not a
+// newer one of the data that the restore has replaced.
+func TestRestoreOfTheRestoredBackup(t *testing.T) {
+	t.Parallel()
+	storage, backups, _ := withRestores(t)
+	a := create(t, storage, valid("a")).DeepCopy()
+	at := func(minutes int) metav1.Time {
+		return metav1.NewTime(a.CreationTimestamp.Add(time.Duration(minutes) * time.Minute))
+	}
+	backedUp(t, backups, a, "nightly", 3*time.Minute, func(b *v1beta2.EtcdBackup) {
+		b.Status.History = []v1beta2.BackupRecord{
+			{Succeeded: true, Verified: true, Revision: 180, StartTime: at(3), CompletionTime: ptr.To(at(3)), URI: b.Status.URI},
+			{Succeeded: true, Verified: true, Revision: 60, StartTime: at(1), CompletionTime: ptr.To(at(1)), URI: "pvc://backups/nightly/old"},
+		}
+	})
+	a.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Revision: 180, Time: at(3), Verified: true}
+	a.Status.Restores = []v1beta2.ClusterRestore{{Name: "r", UID: "r", Backup: "nightly", Revision: 60, Time: ptr.To(at(4))}}
+	write(t, storage.Status, "etcdclusters", a, "a")
+	made, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}, metav1.DryRunAll)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if from := made.Spec.Backup; from == nil || from.Name != "nightly" || ptr.Deref(from.Revision, 0) != 60 {
+		t.Errorf("restores %+v", from)
+	}
+}
+
 // TestRestoreFromNamedSource checks that a source in the request is used unchanged.
 func TestRestoreFromNamedSource(t *testing.T) {
 	t.Parallel()

@@ -73,6 +73,10 @@ type ClusterStatusApplyConfiguration struct {
 	// joining tells how the member that joins advances. It is absent while no member joins and the last one
 	// has joined.
 	Joining *JoiningStatusApplyConfiguration `json:"joining,omitempty"`
+	// restores are the EtcdRestores whose data the cluster has taken over, the newest first, and at most 20. An
+	// EtcdRestore that is created again is not carried out again, and no backup of data that the newest one has
+	// replaced is lastBackup.
+	Restores []ClusterRestoreApplyConfiguration `json:"restores,omitempty"`
 }
 
 // ClusterStatusApplyConfiguration constructs a declarative configuration of the ClusterStatus type for use with
@@ -298,5 +302,18 @@ func (b *ClusterStatusApplyConfiguration) WithClients(values ...*ClientStatusApp
 // If called multiple times, the Joining field is set to the value of the last call.
 func (b *ClusterStatusApplyConfiguration) WithJoining(value *JoiningStatusApplyConfiguration) *ClusterStatusApplyConfiguration {
 	b.Joining = value
+	return b
+}
+
+// WithRestores adds the given value to the Restores field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the Restores field.
+func (b *ClusterStatusApplyConfiguration) WithRestores(values ...*ClusterRestoreApplyConfiguration) *ClusterStatusApplyConfiguration {
+	for i := range values {
+		if values[i] == nil {
+			panic("nil value passed to WithRestores")
+		}
+		b.Restores = append(b.Restores, *values[i])
+	}
 	return b
 }

@@ -1,0 +1,84 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package backup
+
+import (
+	"strings"
+	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+)
+
+// TestHeld: the retention deletes nothing that an open restore or a recovery of the cluster reads. The backups are
+// one an hour, called 1 to 5 by their revisions.
+func TestHeld(t *testing.T) {
+	t.Parallel()
+	hours := func(n float64) metav1.Time { return metav1.NewTime(epoch.Add(time.Duration(n * float64(time.Hour)))) }
+	b := newBackup(&v1beta2.BackupPolicy{Schedule: "@hourly", MaxBackups: 1})
+	for n := int64(5); n > 0; n-- {
+		b.Status.History = append(b.Status.History, v1beta2.BackupRecord{
+			Succeeded: true, URI: "s3://bucket/key/b/" + string(rune('0'+n)), Revision: n, StartTime: hours(float64(n)), CompletionTime: ptr.To(hours(float64(n))),
+		})
+	}
+	b.Status.URI, b.Status.EtcdRevision, b.Status.LastSuccessDate = b.Status.History[0].URI, 5, hours(5)
+	named := func(name string, revision *int64) v1beta2.RestoreSpec {
+		return v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: name, Revision: revision}}
+	}
+	at := func(path string) v1beta2.RestoreSpec {
+		return v1beta2.RestoreSpec{BackupStorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: path, AWSSecret: "aws"}}}
+	}
+	for name, test := range map[string]struct {
+		spec     v1beta2.RestoreSpec
+		status   v1beta2.RestoreStatus
+		recovery *v1beta2.RecoveryStatus
+		want     string
+	}{
+		"revision by name":                          {spec: named("b", ptr.To[int64](2)), want: "2"},
+		"revision while it is filled":               {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseRestoring}, want: "2"},
+		"restore that has ended":                    {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded}},
+		"restore that has failed":                   {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed}},
+		"another EtcdBackup":                        {spec: named("x", nil)},
+		"the newest when the restore was created":   {spec: named("b", nil), want: "3 4 5"},
+		"the newest that was verified, and another": {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, want: "3 5"},
+		"path of one backup":                        {spec: at("bucket/key/b/2"), want: "2"},
+		"prefix":                                    {spec: at("bucket/key"), want: "s3://bucket/key 3 4 5"},
+		"place that cannot be used":                 {spec: at("bucket"), want: ""},
+		"recovery under way": {spec: named("x", nil), want: "4", recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseCutover, Source: v1beta2.RecoverySource{
+			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
+		}}},
+		"recovery that has ended": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, Source: v1beta2.RecoverySource{
+			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
+		}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: hours(3.5)}, Spec: test.spec, Status: test.status}
+			c := newCluster(nil)
+			c.Status.Recovery = test.recovery
+			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdRestore{r}, c), " "), "s3://bucket/key/b/", "")
+			if got != test.want {
+				t.Errorf("holds %q, want %q", got, test.want)
+			}
+		})
+	}
+}
+
+// TestHistoryKeepsWhatIsHeld: the history is as the store, where the agent keeps the same.
+func TestHistoryKeepsWhatIsHeld(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60, MaxBackups: 1})
+	s.Held = []string{good(1).URI}
+	for revision := int64(1); revision <= 3; revision++ {
+		s.Now = epoch.Add(time.Duration(revision) * time.Minute)
+		s.begins(s.Now, 1)
+		s.ends(time.Second, good(revision))
+	}
+	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 3 || h[1].Revision != 1 {
+		t.Errorf("the history is %+v", h)
+	}
+}
