@@ -117,6 +117,8 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"a PVC of another cluster that comes late does not", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "other")), "recreate-pods: CreatePod x[x]"},
 		{"a quorum confirms the PVCs of its members", 2, "x y", edits(fromVolumes, takenBack("x", "old"), takenBack("y", "old")), "steady: ConfirmPVC x, ConfirmPVC y"},
 		{"after that no PVC is taken back", 1, "x:claim", edits(fromVolumes, volume("y")), "steady"},
+		{"one that a quorum lists is not deleted before that is written down", 3, "a:claim b:claim c:learner,down,ends=9,claim", edits(func(o *Observed) { pvcByName(o.PVCs, "c").TakenBackFrom = "old" }),
+			"joining: ConfirmPVC c, RemoveMember c CrashLooping, DeletePod c, ReleasePVC c"},
 		{"one that no quorum lists is released, never deleted", 1, "x:claim", edits(fromVolumes, takenBack("y", "old")), "orphans: ReleasePVC y"},
 	})
 }
