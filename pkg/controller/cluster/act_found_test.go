@@ -46,6 +46,7 @@ func TestTakeBack(t *testing.T) {
 			p.Annotations[resources.AnnotationRetained] = resources.RetainedByPolicy
 		}, nil},
 		{"the request was taken back", false, func(*corev1.PersistentVolumeClaim) {}, reconcile.ErrStale},
+		{"the request was removed after another PVC was taken back", false, func(p *corev1.PersistentVolumeClaim) { p.Labels["first"] = "c-a" }, nil},
 		{"it was replaced", true, func(p *corev1.PersistentVolumeClaim) { p.UID = "next" }, reconcile.ErrStale},
 		{"it is of a third cluster", true, func(p *corev1.PersistentVolumeClaim) {
 			p.Annotations[resources.AnnotationClusterUID] = "third"
@@ -61,7 +62,9 @@ func TestTakeBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			test.since(live)
+			if test.since(live); live.Labels["first"] != "" {
+				l.unconfirmed("other")
+			}
 			if _, err := l.UpdatePVC(t.Context(), live); err != nil {
 				t.Fatal(err)
 			}
