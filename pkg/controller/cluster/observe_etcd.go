@@ -50,7 +50,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	statuses := r.Etcd.Statuses(statusCtx, r.seen.to(slices.Concat(r.seen.target.Endpoints, r.seen.existing.Endpoints)...))
-	r.seen.identify(statuses)
+	r.seen.identify(ctx, r.Etcd, statuses)
 	r.seen.voters = r.seen.to()
 	for _, e := range r.seen.target.Endpoints {
 		a := statuses[e.Name]
@@ -61,7 +61,9 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 				r.seen.Etcd.Denied = true // it serves, but not the controller
 				continue
 			}
-			r.Waker.Await(r.key, r.seen.target, e)
+			if a.Health.ID == 0 || len(r.seen.clusterIDs) > 0 {
+				r.Waker.Await(r.key, r.seen.target, e)
+			} // otherwise it responded, and would end the wait at once: nothing tells it from the member
 			continue
 		}
 		if pod := r.seen.podOf(e.Name); pod != nil && pod.Terminating {

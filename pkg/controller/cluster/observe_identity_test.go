@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -44,28 +45,87 @@ func TestRecordedClusterIDs(t *testing.T) {
 	}
 }
 
-// TestMajorityTellsTheCluster: before a record says the cluster ID, members of another cluster do not count.
-func TestMajorityTellsTheCluster(t *testing.T) {
+// lists are members that give their member lists away.
+type lists struct {
+	Etcd
+	of map[string]etcd.Membership
+}
+
+func (l lists) OwnMembers(_ context.Context, _ etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
+	if list, told := l.of[e.Name]; told {
+		return list, nil
+	}
+	return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: e.Name, Kind: etcd.ErrLearner}
+}
+
+// TestMembersProveTheCluster: before a record says the cluster ID, only a response counts whose member list names the
+// member of that pod, and one with the same cluster ID. Members of another cluster never tell the ID, also if they are most.
+func TestMembersProveTheCluster(t *testing.T) {
 	t.Parallel()
-	for said, counts := range map[string]int{"": 0, "1": 1, "1 1": 2, "1 2": 0, "1 1 2": 2, "2 1 1 2": 0, "1 2 3": 0} {
-		s, statuses := &seen{}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n"}}
+	// Each word is a response: a cluster ID, and + if the list proves it, - if it does not, ? for a learner.
+	for said, want := range map[string]struct {
+		id            byte
+		counts, other int
+	}{
+		"": {}, "1+": {'1', 1, 0}, "1+ 1+": {'1', 2, 0}, "1+ 2+": {0, 0, 2}, "1+ 1+ 2+": {'1', 2, 1}, "2+ 1+ 1+ 2+": {0, 0, 4}, "1+ 2+ 3+": {0, 0, 3},
+		"2-": {0, 0, 1}, "2- 2-": {0, 0, 2}, "1+ 2- 2-": {'1', 1, 2}, "1+ 1-": {'1', 2, 0},
+		"1?": {0, 0, 0}, "1+ 1?": {'1', 2, 0}, "1+ 2?": {'1', 1, 1}, "2- 1?": {0, 0, 1},
+	} {
+		s, statuses := &seen{Observed: planner.Observed{Cluster: c}}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
 		s.target.Endpoints = []etcd.Endpoint{{Name: "silent"}}
+		members := lists{of: map[string]etcd.Membership{}}
 		for i, text := range strings.Fields(said) {
-			name := fmt.Sprint("m", i)
-			statuses[name] = etcd.StatusResult{Health: etcd.MemberHealth{ClusterID: uint64(text[0])}}
+			name, id, listed := fmt.Sprint("c-", i), uint64(text[0]), fmt.Sprint("c-", i)
+			if text[1] == '-' {
+				listed = "c-another"
+			}
+			if text[1] != '?' {
+				members.of[name] = etcd.Membership{ClusterID: id, Members: []etcd.Member{{ID: 7, Name: listed, PeerURLs: []string{resources.PeerURL(c, listed)}}}}
+			}
+			statuses[name] = etcd.StatusResult{Health: etcd.MemberHealth{ID: 7, ClusterID: id}}
 			s.target.Endpoints = append(s.target.Endpoints, etcd.Endpoint{Name: name})
 		}
-		s.identify(statuses)
-		got := 0
+		s.identify(t.Context(), members, statuses)
+		counts, other := 0, 0
 		for _, a := range statuses {
-			if a.Err == nil {
-				got++
-			} else if !errors.Is(a.Err, etcd.ErrTimeout) && !errors.Is(a.Err, etcd.ErrOtherCluster) {
-				t.Error(a.Err)
+			switch {
+			case a.Err == nil:
+				counts++
+			case errors.Is(a.Err, etcd.ErrOtherCluster):
+				other++
 			}
 		}
-		if got != counts || !slices.Equal(s.target.ClusterIDs, s.clusterIDs) || (counts > 0) != (len(s.clusterIDs) == 1) {
-			t.Errorf("%q: %d count, of the clusters %x", said, got, s.clusterIDs)
+		ids := []uint64(nil)
+		if want.id != 0 {
+			ids = []uint64{uint64(want.id)}
+		}
+		if counts != want.counts || other != want.other || !slices.Equal(s.clusterIDs, ids) || !slices.Equal(s.target.ClusterIDs, ids) {
+			t.Errorf("%q: %d count, %d are of another cluster, the IDs are %x", said, counts, other, s.clusterIDs)
+		}
+	}
+}
+
+// TestForeignResponsesProveNothing: a list counts only with the ID and the cluster ID of the response.
+func TestForeignResponsesProveNothing(t *testing.T) {
+	t.Parallel()
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n"}}
+	own := etcd.Member{ID: 7, Name: "c-a", PeerURLs: []string{resources.PeerURL(c, "c-a")}}
+	for name, test := range map[string]struct {
+		list   etcd.Membership
+		proves bool
+	}{
+		"the member of the pod":                   {etcd.Membership{ClusterID: 1, Members: []etcd.Member{own}}, true},
+		"before it has published its name":        {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, PeerURLs: own.PeerURLs}}}, true},
+		"a name without the peer URL":             {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-a", PeerURLs: []string{"http://c-a:2380"}}}}, false},
+		"the peer URL of another member":          {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-a", PeerURLs: []string{resources.PeerURL(c, "c-b")}}}}, false},
+		"the ID of another member":                {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 8, Name: "c-a", PeerURLs: own.PeerURLs}}}, false},
+		"the list of the next to get the address": {etcd.Membership{ClusterID: 2, Members: []etcd.Member{own}}, false},
+	} {
+		s := &seen{Observed: planner.Observed{Cluster: c}}
+		err := s.prove(t.Context(), lists{of: map[string]etcd.Membership{"c-a": test.list}}, etcd.Endpoint{Name: "c-a"}, etcd.MemberHealth{ID: 7, ClusterID: 1})
+		if (err == nil) != test.proves || err != nil && !errors.Is(err, etcd.ErrOtherCluster) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
@@ -78,8 +138,8 @@ func TestOtherClusterAtTheAddressOfAMember(t *testing.T) {
 	if m := s.Etcd.Members[0]; m.Health != planner.Unknown || m.Reason != planner.ReasonClusterIDMismatch || !strings.Contains(m.Message, "bad") || planner.Responds(&m) {
 		t.Errorf("the member is %+v", m)
 	}
-	if s.Etcd.ClusterID != 0xbad || len(s.voters.Endpoints) != 0 {
-		t.Errorf("cluster ID %x, voters %v", s.Etcd.ClusterID, s.voters)
+	if s.Etcd.ClusterID != 0 || s.Etcd.OtherClusterID != 0xbad || len(s.voters.Endpoints) != 0 {
+		t.Errorf("cluster ID %x, other %x, voters %v", s.Etcd.ClusterID, s.Etcd.OtherClusterID, s.voters)
 	}
 }
 
