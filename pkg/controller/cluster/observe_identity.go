@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
@@ -49,7 +50,7 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 		if a.Err != nil {
 			continue
 		}
-		if err := s.prove(ctx, members, e, a.Health); err != nil {
+		if err := prove(ctx, members, s.Cluster, s.target, e, a.Health); err != nil {
 			unproven[e.Name] = err
 			continue
 		}
@@ -75,13 +76,13 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 // prove returns nil if the member at e proves that it is that of the pod: its own member list has its ID at the peer
 // URL of this pod. Names are random and never used twice, so no list of another cluster has that URL by accident. Only
 // TLS keeps out an etcd that was made to say so.
-func (s *seen) prove(ctx context.Context, members Etcd, e etcd.Endpoint, health etcd.MemberHealth) error {
-	own, err := members.OwnMembers(ctx, s.target, e)
+func prove(ctx context.Context, members Etcd, c *v1beta2.EtcdCluster, target etcd.Target, e etcd.Endpoint, health etcd.MemberHealth) error {
+	own, err := members.OwnMembers(ctx, target, e)
 	if err != nil {
 		return err // a learner gives no list away
 	}
 	isOfPod := func(listed etcd.Member) bool {
-		m := member(s.Cluster, listed)
+		m := member(c, listed)
 		return !m.Unmanaged && m.Name == e.Name && m.ID == health.ID
 	}
 	if own.ClusterID != health.ClusterID || !slices.ContainsFunc(own.Members, isOfPod) {

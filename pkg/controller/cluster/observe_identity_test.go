@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -122,8 +123,7 @@ func TestForeignResponsesProveNothing(t *testing.T) {
 		"the ID of another member":                {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 8, Name: "c-a", PeerURLs: own.PeerURLs}}}, false},
 		"the list of the next to get the address": {etcd.Membership{ClusterID: 2, Members: []etcd.Member{own}}, false},
 	} {
-		s := &seen{Observed: planner.Observed{Cluster: c}}
-		err := s.prove(t.Context(), lists{of: map[string]etcd.Membership{"c-a": test.list}}, etcd.Endpoint{Name: "c-a"}, etcd.MemberHealth{ID: 7, ClusterID: 1})
+		err := prove(t.Context(), lists{of: map[string]etcd.Membership{"c-a": test.list}}, c, etcd.Target{}, etcd.Endpoint{Name: "c-a"}, etcd.MemberHealth{ID: 7, ClusterID: 1})
 		if (err == nil) != test.proves || err != nil && !errors.Is(err, etcd.ErrOtherCluster) {
 			t.Errorf("%s: error %v", name, err)
 		}
@@ -183,6 +183,44 @@ func TestStatusOfAnyMemberListIsValid(t *testing.T) {
 		}
 		if again, _ := validation.FitClusterStatus(fitted, v1beta2.ClusterStatus{}); !cmp.Equal(again, fitted) {
 			t.Fatalf("seed %d: the status does not stay", seed)
+		}
+	}
+}
+
+// atAddress is what a cache shows of a recovery member, and what responds at the address of its pod.
+type atAddress struct {
+	Cache
+	*oneMember
+	health etcd.MemberHealth
+	list   etcd.Membership
+}
+
+func (a *atAddress) Pod(string, string) (*corev1.Pod, error)                   { return a.pod, nil }
+func (a *atAddress) PVC(string, string) (*corev1.PersistentVolumeClaim, error) { return a.pvc, nil }
+
+func (a *atAddress) Statuses(_ context.Context, target etcd.Target) map[string]etcd.StatusResult {
+	return map[string]etcd.StatusResult{target.Endpoints[0].Name: {Health: a.health}}
+}
+
+func (a *atAddress) OwnMembers(context.Context, etcd.Target, etcd.Endpoint) (etcd.Membership, error) {
+	return a.list, nil
+}
+
+// TestRecoveryMemberProvesItself: a member of another cluster at the address of the recovery member never tells the
+// cluster ID with which the data goes on.
+func TestRecoveryMemberProvesItself(t *testing.T) {
+	t.Parallel()
+	for listed, serves := range map[string]bool{"c-a": true, "c-another": false} {
+		a := &atAddress{oneMember: stopped(), health: etcd.MemberHealth{ID: 7, Leader: 7, ClusterID: 1}}
+		a.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		a.list = etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, PeerURLs: []string{resources.PeerURL(a.cluster, listed)}}}}
+		s := &seen{Observed: planner.Observed{Cluster: a.cluster}}
+		s.Record.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a"}
+		if err := observeRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
+			t.Fatal(err)
+		}
+		if m := s.RecoveryMember; m.Pod == nil || m.Serves != serves || (m.ClusterID != 0) != serves {
+			t.Errorf("its list names %s: it is %+v", listed, m)
 		}
 	}
 }
