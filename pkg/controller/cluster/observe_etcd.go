@@ -57,13 +57,11 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		if a.Err != nil {
 			r.secrets.invalidate(r.key)
 			r.seen.Etcd.Err = a.Err.Error()
-			if errors.Is(a.Err, etcd.ErrDenied) {
-				r.seen.Etcd.Denied = true // it serves, but not the controller
-				continue
-			}
-			if a.Health.ID == 0 || len(r.seen.clusterIDs) > 0 {
+			isDenied := errors.Is(a.Err, etcd.ErrDenied) // it serves, but not the controller
+			r.seen.Etcd.Denied = r.seen.Etcd.Denied || isDenied
+			if !isDenied && (a.Health.ID == 0 || len(r.seen.clusterIDs) > 0) { // what responds without proof would end the wait at once
 				r.Waker.Await(r.key, r.seen.target, e)
-			} // otherwise it responded, and would end the wait at once: nothing tells it from the member
+			}
 			continue
 		}
 		if pod := r.seen.podOf(e.Name); pod != nil && pod.Terminating {
