@@ -143,6 +143,17 @@ func TestOtherClusterAtTheAddressOfAMember(t *testing.T) {
 	}
 }
 
+// TestUnprovenResponseIsNotAwaited: without a record, what responds with the list of another cluster says no cluster ID. To await
+// it would observe the cluster again at once, and again.
+func TestUnprovenResponseIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	other := etcd.StatusResult{Health: etcd.MemberHealth{ID: 2, ClusterID: 0xbad, Leader: 2}}
+	s, p := observeParted(t, map[string]etcd.StatusResult{"c-a": other}, nil)
+	if s.Etcd.ClusterID != 0 || s.Etcd.OtherClusterID != 0xbad || s.Etcd.Linearizable || len(s.voters.Endpoints) > 0 || len(p.awaited) > 0 {
+		t.Errorf("cluster ID %x, other %x, voters %v, awaited %v", s.Etcd.ClusterID, s.Etcd.OtherClusterID, s.voters, p.awaited)
+	}
+}
+
 // TestStatusOfAnyMemberListIsValid: etcdctl adds members of any name at any URL, and one that has not started
 // has no name at all.
 func TestStatusOfAnyMemberListIsValid(t *testing.T) {
