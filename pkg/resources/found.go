@@ -90,3 +90,16 @@ func TakeBack(c *v1beta2.EtcdCluster, obj metav1.Object) {
 		MarkOwned(c, obj)
 	}
 }
+
+// GivenBack returns a copy of a PVC that c has taken back and no quorum has confirmed, when c is deleted. It is one of
+// its earlier cluster again, so that the next EtcdCluster finds it together with those that came late.
+func GivenBack(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim, why string) *corev1.PersistentVolumeClaim {
+	pvc := live.DeepCopy()
+	MarkAlone(c, pvc)
+	delete(pvc.Annotations, AnnotationTakenBackFrom)
+	pvc.Annotations[AnnotationRetained], pvc.Annotations[AnnotationClusterUID] = why, TakenBackFrom(live)
+	if TakenBackFrom(live) == UnknownClusterUID {
+		delete(pvc.Annotations, AnnotationClusterUID)
+	}
+	return pvc
+}

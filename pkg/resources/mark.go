@@ -37,6 +37,8 @@ const (
 	// RetainedOfRemoved: its member was removed from etcd, and whenScaled was Retain. No cluster
 	// takes it back.
 	RetainedOfRemoved = "whenScaled"
+	// RetainedUnconfirmed: it was taken back from an earlier cluster, and no quorum has confirmed it.
+	RetainedUnconfirmed = "unconfirmed"
 )
 
 // Mark gives obj what tells that it belongs to c and whether c is protected, and says

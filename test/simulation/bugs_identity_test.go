@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/faults"
 	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
@@ -37,6 +38,19 @@ func unmanagedMembers(s *schedules.Schedule) { identityStory(s, schedules.EventU
 
 // otherClusters is a story in which addresses of pods lead to another cluster.
 func otherClusters(s *schedules.Schedule) { identityStory(s, schedules.EventOtherCluster) }
+
+// recordLostElsewhere is otherClusters where the addresses of all pods lead elsewhere for a while, and the record is lost
+// meanwhile. The members then have to prove which cluster is theirs.
+func recordLostElsewhere(s *schedules.Schedule) {
+	otherClusters(s)
+	for i := range 4 {
+		at := 90*time.Second + time.Duration(i)*80*time.Second
+		for pod := range 5 {
+			s.Events = append(s.Events, schedules.Event{At: at, Kind: schedules.EventOtherCluster, A: pod, For: 20 * time.Second})
+		}
+		s.Events = append(s.Events, schedules.Event{At: at + 5*time.Second, Kind: schedules.EventLoseRecord, A: faults.DeleteRecord})
+	}
+}
 
 // identityStory is a cluster without TLS, which loses members and changes its size.
 func identityStory(s *schedules.Schedule, kind schedules.EventKind) {
@@ -113,7 +127,9 @@ func (e indifferent) ProveWrite(ctx context.Context, target etcd.Target) error {
 // another cluster.
 func TestIdentitySchedules(t *testing.T) {
 	n := max(10, *scheduleCount/10)
-	for name, story := range map[string]func(*schedules.Schedule){"members of other programs": unmanagedMembers, "another cluster at an address": otherClusters} {
+	for name, story := range map[string]func(*schedules.Schedule){
+		"members of other programs": unmanagedMembers, "another cluster at an address": otherClusters, "another cluster at an address, and no record": recordLostElsewhere,
+	} {
 		t.Run(name, func(t *testing.T) {
 			variant := Variant{Name: name, story: story}
 			total, failed := playAll(n, *firstSeed, variant, nil)

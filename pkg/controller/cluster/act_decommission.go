@@ -213,10 +213,10 @@ func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error
 		if !resources.Owns(r.seen.Cluster, pvc) || pvc.DeletionTimestamp != nil || pvc.Labels[resources.LabelFenced] != r.seen.Cluster.Name {
 			continue
 		}
-		if resources.RetainsRemoved(r.seen.Cluster) || resources.TakenBackFrom(pvc) != "" {
-			_, err = r.Objects.UpdatePVC(ctx, resources.Released(r.seen.Cluster, pvc))
+		if resources.RetainsRemoved(r.seen.Cluster) {
+			err = updatePVC(ctx, r, resources.Released(r.seen.Cluster, pvc))
 		} else {
-			err = r.Objects.DeletePVC(ctx, pvc.Namespace, name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})
+			err = deleteOrReleasePVC(ctx, r, pvc)
 		}
 		if err != nil && !isNotFound(err) {
 			failed = append(failed, reconcile.StaleOnConflict(err))

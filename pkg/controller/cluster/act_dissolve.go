@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 
@@ -69,7 +70,7 @@ func dissolve(ctx context.Context, r *run, _ planner.FinishDeletion) error {
 		return err
 	}
 	for i := range pvcs {
-		if err := deleteOrRetainPVC(ctx, r, live, &pvcs[i], why); err != nil {
+		if err := deleteOrRetainPVC(ctx, r, live, &pvcs[i], retentionOf(&pvcs[i], why), givesBack(pvcs, why)); err != nil {
 			return err
 		}
 	}
@@ -140,12 +141,31 @@ func ownedPVCs(ctx context.Context, r *run, c *v1beta2.EtcdCluster) ([]corev1.Pe
 	}), nil
 }
 
+// retentionOf says why a PVC of a deleted cluster stays, if those of the cluster stay because of why; empty if it
+// goes. A request to take PVCs back is an attempt until a quorum has confirmed them, and an attempt deletes no data.
+func retentionOf(pvc *corev1.PersistentVolumeClaim, why string) string {
+	if why == "" && resources.TakenBackFrom(pvc) != "" {
+		return resources.RetainedUnconfirmed
+	}
+	return why
+}
+
+// givesBack is true if PVCs that no quorum has confirmed are PVCs of their earlier cluster again, as those are that came
+// late. They stay with those of this cluster if anything else of it stays: all PVCs that stay name one cluster.
+func givesBack(pvcs []corev1.PersistentVolumeClaim, why string) bool {
+	return why == "" || why == resources.RetainedByPolicy &&
+		!slices.ContainsFunc(pvcs, func(p corev1.PersistentVolumeClaim) bool { return resources.TakenBackFrom(&p) == "" })
+}
+
 // deleteOrRetainPVC deletes exactly this PVC, or notes on it why it stays.
-func deleteOrRetainPVC(ctx context.Context, r *run, c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim, why string) error {
+func deleteOrRetainPVC(ctx context.Context, r *run, c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim, why string, back bool) error {
 	var err error
-	if why == "" {
+	switch {
+	case why == "":
 		err = r.Objects.DeletePVC(ctx, pvc.Namespace, pvc.Name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})
-	} else {
+	case back && resources.TakenBackFrom(pvc) != "":
+		_, err = r.Objects.UpdatePVC(ctx, resources.GivenBack(c, pvc, why))
+	default:
 		kept := pvc.DeepCopy()
 		resources.MarkAlone(c, kept)
 		metav1.SetMetaDataAnnotation(&kept.ObjectMeta, resources.AnnotationRetained, why)
@@ -262,21 +282,23 @@ func removeProtection(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error
 
 // recordDissolved records on each PVC whether it is deleted or kept, and why.
 func recordDissolved(ctx context.Context, r *run, pvcs []corev1.PersistentVolumeClaim, why string) {
-	if len(pvcs) == 0 {
-		return
-	}
-	names := make([]string, 0, len(pvcs))
+	names := map[string][]string{}
 	for i := range pvcs {
-		names = append(names, pvcs[i].Name)
+		kept := retentionOf(&pvcs[i], why)
+		names[kept] = append(names[kept], pvcs[i].Name)
 	}
-	list := strings.Join(names, ", ")
-	switch why {
-	case "":
-		normal(r, EventVolumesDeleted, "The EtcdCluster was deleted, and with it PVCs %s, because persistentVolumeClaimRetentionPolicy.whenDeleted is Delete", list)
-	case resources.RetainedAsOrphan:
-		normal(r, EventVolumesRetained, "The EtcdCluster was deleted with --cascade=orphan: PVCs %s stay", list)
-	default:
-		normal(r, EventVolumesRetained, "The EtcdCluster was deleted. PVCs %s stay, because persistentVolumeClaimRetentionPolicy.whenDeleted is Retain", list)
+	for _, kept := range slices.Sorted(maps.Keys(names)) {
+		list := strings.Join(names[kept], ", ")
+		switch kept {
+		case "":
+			normal(r, EventVolumesDeleted, "The EtcdCluster was deleted, and with it PVCs %s, because persistentVolumeClaimRetentionPolicy.whenDeleted is Delete", list)
+		case resources.RetainedAsOrphan:
+			normal(r, EventVolumesRetained, "The EtcdCluster was deleted with --cascade=orphan: PVCs %s stay", list)
+		case resources.RetainedUnconfirmed:
+			normal(r, EventVolumesRetained, "The EtcdCluster was deleted. PVCs %s of an earlier cluster stay, because no quorum has confirmed that they were taken back", list)
+		default:
+			normal(r, EventVolumesRetained, "The EtcdCluster was deleted. PVCs %s stay, because persistentVolumeClaimRetentionPolicy.whenDeleted is Retain", list)
+		}
+		klog.FromContext(ctx).Info("The cluster was deleted", "uid", r.seen.Cluster.UID, "PVCs", list, "retained", kept)
 	}
-	klog.FromContext(ctx).Info("The cluster was deleted", "uid", r.seen.Cluster.UID, "PVCs", list, "retained", why)
 }

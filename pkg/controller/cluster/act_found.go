@@ -15,14 +15,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// takeBack makes exactly the object that was found one of this cluster. The live spec must still request it.
+// takeBack makes exactly the object that was found one of this cluster.
 func takeBack(ctx context.Context, r *run, a planner.TakeBack) error {
-	live, err := readSameCluster(ctx, r)
-	if err != nil {
+	if err := requireTakesBack(ctx, r); err != nil {
 		return err
-	}
-	if !live.TakesVolumesBack() {
-		return fmt.Errorf("spec.bootstrap.fromVolumes is not set any more: %w", reconcile.ErrStale)
 	}
 	switch a.Kind {
 	case planner.KindPVC:
@@ -42,6 +38,25 @@ func takeBack(ctx context.Context, r *run, a planner.TakeBack) error {
 	default:
 		return fmt.Errorf("unknown kind %q", a.Kind)
 	}
+}
+
+// requireTakesBack makes sure that the live spec still requests to take PVCs back, or that a live PVC shows that it did, as
+// the planner has it.
+func requireTakesBack(ctx context.Context, r *run) error {
+	live, err := readSameCluster(ctx, r)
+	if err != nil || live.TakesVolumesBack() {
+		return err
+	}
+	pvcs, err := r.Objects.ListPVCs(ctx, live.Namespace, live.Name)
+	if err != nil {
+		return fmt.Errorf("list the PVCs: %w", err)
+	}
+	for i := range pvcs {
+		if p := &pvcs[i]; p.DeletionTimestamp == nil && resources.Owns(live, p) && resources.TakenBackFrom(p) != "" {
+			return nil
+		}
+	}
+	return fmt.Errorf("spec.bootstrap.fromVolumes was removed before a PVC was taken back: %w", reconcile.ErrStale)
 }
 
 // adopt takes one object back, if the live object is the one that was found. If cached is true, the gate

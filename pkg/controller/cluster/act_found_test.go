@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"errors"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -45,6 +46,7 @@ func TestTakeBack(t *testing.T) {
 			p.Annotations[resources.AnnotationRetained] = resources.RetainedByPolicy
 		}, nil},
 		{"the request was taken back", false, func(*corev1.PersistentVolumeClaim) {}, reconcile.ErrStale},
+		{"the request was removed after another PVC was taken back", false, func(p *corev1.PersistentVolumeClaim) { p.Labels["first"] = "c-a" }, nil},
 		{"it was replaced", true, func(p *corev1.PersistentVolumeClaim) { p.UID = "next" }, reconcile.ErrStale},
 		{"it is of a third cluster", true, func(p *corev1.PersistentVolumeClaim) {
 			p.Annotations[resources.AnnotationClusterUID] = "third"
@@ -60,7 +62,9 @@ func TestTakeBack(t *testing.T) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			test.since(live)
+			if test.since(live); live.Labels["first"] != "" {
+				l.unconfirmed("other")
+			}
 			if _, err := l.UpdatePVC(t.Context(), live); err != nil {
 				t.Fatal(err)
 			}
@@ -119,5 +123,94 @@ func TestTakeBackSecret(t *testing.T) {
 	ca, err := l.GetSecret(t.Context(), "n", was.Name)
 	if err != nil || !resources.Owns(l.c, ca) || string(ca.Data[corev1.TLSPrivateKeyKey]) != "key" || len(ca.OwnerReferences) > 0 {
 		t.Errorf("the CA: %v, error %v", ca, err)
+	}
+}
+
+// unconfirmed says on PVC c-a that it was taken back from a cluster.
+func (l *deletedCluster) unconfirmed(from string) {
+	l.Helper()
+	live, err := l.GetPVC(l.Context(), "n", "c-a")
+	if err != nil {
+		l.Fatal(err)
+	}
+	live.Annotations[resources.AnnotationTakenBackFrom] = from
+	if _, err := l.UpdatePVC(l.Context(), live); err != nil {
+		l.Fatal(err)
+	}
+}
+
+// TestDeletedBeforeConfirmed: an EtcdCluster that took PVCs back and is deleted before a quorum has confirmed them
+// deletes none of them. The next EtcdCluster finds them as those of their earlier cluster.
+func TestDeletedBeforeConfirmed(t *testing.T) {
+	t.Parallel()
+	retain := func(c *v1beta2.EtcdCluster) {
+		c.Spec.Pod.PersistentVolumeClaimRetentionPolicy = &v1beta2.PersistentVolumeClaimRetentionPolicy{WhenDeleted: v1beta2.PVCRetain}
+	}
+	for name, test := range map[string]struct {
+		change     func(*v1beta2.EtcdCluster)
+		from, want string
+		why        string
+		alone      bool
+	}{
+		"whenDeleted is Delete":  {func(*v1beta2.EtcdCluster) {}, "old", "old", resources.RetainedUnconfirmed, false},
+		"its cluster is unknown": {func(*v1beta2.EtcdCluster) {}, resources.UnknownClusterUID, resources.UnknownClusterUID, resources.RetainedUnconfirmed, false},
+		"whenDeleted is Retain, and a quorum has confirmed another": {retain, "old", "uid", resources.RetainedByPolicy, false},
+		"whenDeleted is Retain": {retain, "old", "old", resources.RetainedByPolicy, true},
+		"--cascade=orphan":      {func(c *v1beta2.EtcdCluster) { c.Finalizers = append(c.Finalizers, metav1.FinalizerOrphanDependents) }, "old", "uid", resources.RetainedAsOrphan, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l := newDeletedCluster(t, test.change)
+			l.unconfirmed(test.from)
+			if test.alone {
+				if err := l.Client.DeletePVC(t.Context(), "n", "c-unlabelled", metav1.Preconditions{}); err != nil {
+					t.Fatal(err)
+				}
+			}
+			l.dissolve()
+			pvc, err := l.GetPVC(t.Context(), "n", "c-a")
+			if err != nil {
+				t.Fatal(err)
+			}
+			next := l.c.DeepCopy()
+			next.UID = "next"
+			if resources.FormerClusterUID(pvc) != test.want || !resources.MayHoldFormerMember(next, pvc) || !resources.IsLabelled(pvc, "c") || pvc.Annotations[resources.AnnotationRetained] != test.why {
+				t.Errorf("its labels are %v, its annotations %v", pvc.Labels, pvc.Annotations)
+			}
+			if _, err := l.GetPVC(t.Context(), "n", "c-unlabelled"); (err == nil) != (test.why != resources.RetainedUnconfirmed && !test.alone) {
+				t.Errorf("a PVC of the cluster itself: %v", err)
+			}
+			if !strings.Contains(strings.Join(l.events, "; "), EventVolumesRetained) {
+				t.Errorf("the events are %q", l.events)
+			}
+		})
+	}
+}
+
+// TestUnconfirmedPVCIsReleased: whatever deletes the PVC of a cluster that goes on releases one that no quorum has
+// confirmed, also if that was not observed.
+func TestUnconfirmedPVCIsReleased(t *testing.T) {
+	t.Parallel()
+	for name, act := range map[string]func(*testing.T, *run) error{
+		"its member was removed": func(t *testing.T, r *run) error {
+			return deletePVC(t.Context(), r, planner.DeletePVC{Name: "c-a", UID: "uid-c-a"})
+		},
+		"a recovery has replaced its member": func(t *testing.T, r *run) error {
+			return cleanUpOldPVCs(t.Context(), r, planner.CleanUpOldPVCs{Recovery: v1beta2.RecoveryStatus{OldMembers: []string{"c-a"}}})
+		},
+	} {
+		l, r := livingCluster(t)
+		l.unconfirmed("old")
+		live, _ := l.GetPVC(t.Context(), "n", "c-a")
+		live.Labels[resources.LabelFenced] = "c"
+		if _, err := l.UpdatePVC(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		if err := act(t, r); err != nil {
+			t.Fatal(err)
+		}
+		if pvc, err := l.GetPVC(t.Context(), "n", "c-a"); err != nil || resources.Owns(l.c, pvc) {
+			t.Errorf("%s: PVC %+v, error %v", name, pvc, err)
+		}
 	}
 }

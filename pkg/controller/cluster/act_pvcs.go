@@ -103,7 +103,18 @@ func deletePVC(ctx context.Context, r *run, a planner.DeletePVC) error {
 	if err := requireNotJoining(ctx, r, live); err != nil {
 		return err
 	}
-	err = r.Objects.DeletePVC(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	return deleteOrReleasePVC(ctx, r, live)
+}
+
+// deleteOrReleasePVC deletes exactly this PVC of a cluster that goes on. It releases one that was taken back and
+// that no quorum has confirmed, whatever was decided: nothing proves that its data is superfluous.
+func deleteOrReleasePVC(ctx context.Context, r *run, live *corev1.PersistentVolumeClaim) error {
+	var err error
+	if resources.TakenBackFrom(live) != "" {
+		err = updatePVC(ctx, r, resources.Released(r.seen.Cluster, live))
+	} else {
+		err = r.Objects.DeletePVC(ctx, live.Namespace, live.Name, metav1.Preconditions{UID: &live.UID, ResourceVersion: &live.ResourceVersion})
+	}
 	if isNotFound(err) {
 		return nil
 	}

@@ -318,11 +318,7 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 	if hasLostLabels(r, &pvc.ObjectMeta) {
 		return cmp.Or(restorePVCLabels(ctx, r, pvc), errStillExists("PVC", name, nil))
 	}
-	err = r.Objects.DeletePVC(ctx, pvc.Namespace, name, metav1.Preconditions{UID: &pvc.UID, ResourceVersion: &pvc.ResourceVersion})
-	if err != nil && !isNotFound(err) {
-		return reconcile.StaleOnConflict(err)
-	}
-	return nil
+	return deleteOrReleasePVC(ctx, r, pvc)
 }
 
 // proveWrite makes etcd commit a write: the members of the cluster, or the recovery member.

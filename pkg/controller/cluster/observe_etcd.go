@@ -50,18 +50,18 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	statuses := r.Etcd.Statuses(statusCtx, r.seen.to(slices.Concat(r.seen.target.Endpoints, r.seen.existing.Endpoints)...))
-	r.seen.identify(statuses)
+	r.seen.identify(ctx, r.Etcd, statuses)
 	r.seen.voters = r.seen.to()
 	for _, e := range r.seen.target.Endpoints {
 		a := statuses[e.Name]
 		if a.Err != nil {
 			r.secrets.invalidate(r.key)
 			r.seen.Etcd.Err = a.Err.Error()
-			if errors.Is(a.Err, etcd.ErrDenied) {
-				r.seen.Etcd.Denied = true // it serves, but not the controller
-				continue
+			isDenied := errors.Is(a.Err, etcd.ErrDenied) // it serves, but not the controller
+			r.seen.Etcd.Denied = r.seen.Etcd.Denied || isDenied
+			if !isDenied && (a.Health.ID == 0 || len(r.seen.clusterIDs) > 0) { // what responds without proof would end the wait at once
+				r.Waker.Await(r.key, r.seen.target, e)
 			}
-			r.Waker.Await(r.key, r.seen.target, e)
 			continue
 		}
 		if pod := r.seen.podOf(e.Name); pod != nil && pod.Terminating {

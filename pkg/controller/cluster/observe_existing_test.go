@@ -56,6 +56,10 @@ func (m *machines) Members(_ context.Context, target etcd.Target) (etcd.Membersh
 	return m.list, nil
 }
 
+func (m *machines) OwnMembers(context.Context, etcd.Target, etcd.Endpoint) (etcd.Membership, error) {
+	return m.list, nil
+}
+
 func (m *machines) FailedReads(context.Context, etcd.Target) map[string]error { return nil }
 
 func (m *machines) ClusterVersion(context.Context, etcd.Target, etcd.Endpoint) (string, error) {

@@ -4,11 +4,13 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"slices"
 	"strconv"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
@@ -33,37 +35,71 @@ func recordedClusterIDs(record planner.Record) []uint64 {
 	return ids
 }
 
-// identify finds out from the responses of the members which cluster ID is that of the cluster, if no record
-// says it: the ID that most of the responses have. A response with another ID does not count. If
-// there is no such majority none counts: the address of a pod that has ended may be that of a
-// member of another cluster by now.
-func (s *seen) identify(statuses map[string]etcd.StatusResult) {
+// identify finds out which cluster ID is that of the cluster, if no record says it: the ID of most responses that
+// prove themselves. A response with another ID does not count. A response alone proves nothing: the address of a pod that
+// has ended may be that of a member of another cluster by now, and what is written into the record stays there.
+func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]etcd.StatusResult) {
 	if len(s.clusterIDs) > 0 || s.Record.Recovery.IsInProgress() {
 		return
 	}
-	said, responded := map[uint64]int{}, 0
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	unproven, proven, proofs := map[string]error{}, map[uint64]int{}, 0
 	for _, e := range s.target.Endpoints {
-		if a := statuses[e.Name]; a.Err == nil {
-			said[a.Health.ClusterID]++
-			responded++
+		a := statuses[e.Name]
+		if a.Err != nil {
+			continue
 		}
+		if err := prove(ctx, members, s.Cluster, s.target, e, a.Health); err != nil {
+			unproven[e.Name] = err
+			continue
+		}
+		proven[a.Health.ClusterID]++
+		proofs++
 	}
-	for id, n := range said {
-		if 2*n > responded {
+	for id, n := range proven {
+		if 2*n > proofs {
 			s.clusterIDs = []uint64{id}
 		}
 	}
 	for _, e := range s.target.Endpoints {
 		if a := statuses[e.Name]; a.Err == nil && !slices.Contains(s.clusterIDs, a.Health.ClusterID) {
-			a.Err = &etcd.Error{Op: "status", Member: e.Name, Kind: etcd.ErrOtherCluster, Cause: errUnlike}
+			if a.Err = unproven[e.Name]; a.Err == nil || len(s.clusterIDs) > 0 {
+				a.Err = otherClusterError(e, errUnlike)
+			}
 			statuses[e.Name] = a
 		}
 	}
 	s.target = s.to(s.target.Endpoints...)
 }
 
-// errUnlike: no record says the cluster ID, and this response does not have the ID of most responses.
-var errUnlike = errors.New("most members that respond have another cluster ID")
+// prove returns nil if the member at e proves that it is that of the pod: its own member list has its ID at the peer
+// URL of this pod. Names are random and never used twice, so no list of another cluster has that URL by accident. Only
+// TLS keeps out an etcd that was made to say so.
+func prove(ctx context.Context, members Etcd, c *v1beta2.EtcdCluster, target etcd.Target, e etcd.Endpoint, health etcd.MemberHealth) error {
+	own, err := members.OwnMembers(ctx, target, e)
+	if err != nil {
+		return err // a learner gives no list away
+	}
+	isOfPod := func(listed etcd.Member) bool {
+		m := member(c, listed)
+		return !m.Unmanaged && m.Name == e.Name && m.ID == health.ID
+	}
+	if own.ClusterID != health.ClusterID || !slices.ContainsFunc(own.Members, isOfPod) {
+		return otherClusterError(e, errUnnamed)
+	}
+	return nil
+}
+
+func otherClusterError(e etcd.Endpoint, cause error) error {
+	return &etcd.Error{Op: "status", Member: e.Name, Kind: etcd.ErrOtherCluster, Cause: cause}
+}
+
+// No record says the cluster ID, and this response does not prove that it is one of this cluster.
+var (
+	errUnlike  = errors.New("most members that respond have another cluster ID")
+	errUnnamed = errors.New("its member list does not name the member of this pod")
+)
 
 // noteOtherCluster says which cluster responds at the addresses of the members, if no member of this cluster
 // responds.
@@ -78,7 +114,7 @@ func (s *seen) noteOtherCluster(statuses map[string]etcd.StatusResult) {
 		}
 	}
 	if other != 0 {
-		s.Etcd.ClusterID = other
+		s.Etcd.OtherClusterID = other
 	}
 }
 

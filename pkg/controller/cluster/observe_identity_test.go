@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"math/rand/v2"
@@ -12,6 +13,7 @@ import (
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -44,28 +46,86 @@ func TestRecordedClusterIDs(t *testing.T) {
 	}
 }
 
-// TestMajorityTellsTheCluster: before a record says the cluster ID, members of another cluster do not count.
-func TestMajorityTellsTheCluster(t *testing.T) {
+// lists are members that give their member lists away.
+type lists struct {
+	Etcd
+	of map[string]etcd.Membership
+}
+
+func (l lists) OwnMembers(_ context.Context, _ etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
+	if list, told := l.of[e.Name]; told {
+		return list, nil
+	}
+	return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: e.Name, Kind: etcd.ErrLearner}
+}
+
+// TestMembersProveTheCluster: before a record says the cluster ID, only a response counts whose member list names the
+// member of that pod, and one with the same cluster ID. Members of another cluster never tell the ID, also if they are most.
+func TestMembersProveTheCluster(t *testing.T) {
 	t.Parallel()
-	for said, counts := range map[string]int{"": 0, "1": 1, "1 1": 2, "1 2": 0, "1 1 2": 2, "2 1 1 2": 0, "1 2 3": 0} {
-		s, statuses := &seen{}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n"}}
+	// Each word is a response: a cluster ID, and + if the list proves it, - if it does not, ? for a learner.
+	for said, want := range map[string]struct {
+		id            byte
+		counts, other int
+	}{
+		"": {}, "1+": {'1', 1, 0}, "1+ 1+": {'1', 2, 0}, "1+ 2+": {0, 0, 2}, "1+ 1+ 2+": {'1', 2, 1}, "2+ 1+ 1+ 2+": {0, 0, 4}, "1+ 2+ 3+": {0, 0, 3},
+		"2-": {0, 0, 1}, "2- 2-": {0, 0, 2}, "1+ 2- 2-": {'1', 1, 2}, "1+ 1-": {'1', 2, 0},
+		"1?": {0, 0, 0}, "1+ 1?": {'1', 2, 0}, "1+ 2?": {'1', 1, 1}, "2- 1?": {0, 0, 1},
+	} {
+		s, statuses := &seen{Observed: planner.Observed{Cluster: c}}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
 		s.target.Endpoints = []etcd.Endpoint{{Name: "silent"}}
+		members := lists{of: map[string]etcd.Membership{}}
 		for i, text := range strings.Fields(said) {
-			name := fmt.Sprint("m", i)
-			statuses[name] = etcd.StatusResult{Health: etcd.MemberHealth{ClusterID: uint64(text[0])}}
+			name, id, listed := fmt.Sprint("c-", i), uint64(text[0]), fmt.Sprint("c-", i)
+			if text[1] == '-' {
+				listed = "c-another"
+			}
+			if text[1] != '?' {
+				members.of[name] = etcd.Membership{ClusterID: id, Members: []etcd.Member{{ID: 7, Name: listed, PeerURLs: []string{resources.PeerURL(c, listed)}}}}
+			}
+			statuses[name] = etcd.StatusResult{Health: etcd.MemberHealth{ID: 7, ClusterID: id}}
 			s.target.Endpoints = append(s.target.Endpoints, etcd.Endpoint{Name: name})
 		}
-		s.identify(statuses)
-		got := 0
+		s.identify(t.Context(), members, statuses)
+		counts, other := 0, 0
 		for _, a := range statuses {
-			if a.Err == nil {
-				got++
-			} else if !errors.Is(a.Err, etcd.ErrTimeout) && !errors.Is(a.Err, etcd.ErrOtherCluster) {
-				t.Error(a.Err)
+			switch {
+			case a.Err == nil:
+				counts++
+			case errors.Is(a.Err, etcd.ErrOtherCluster):
+				other++
 			}
 		}
-		if got != counts || !slices.Equal(s.target.ClusterIDs, s.clusterIDs) || (counts > 0) != (len(s.clusterIDs) == 1) {
-			t.Errorf("%q: %d count, of the clusters %x", said, got, s.clusterIDs)
+		ids := []uint64(nil)
+		if want.id != 0 {
+			ids = []uint64{uint64(want.id)}
+		}
+		if counts != want.counts || other != want.other || !slices.Equal(s.clusterIDs, ids) || !slices.Equal(s.target.ClusterIDs, ids) {
+			t.Errorf("%q: %d count, %d are of another cluster, the IDs are %x", said, counts, other, s.clusterIDs)
+		}
+	}
+}
+
+// TestForeignResponsesProveNothing: a list counts only with the ID and the cluster ID of the response.
+func TestForeignResponsesProveNothing(t *testing.T) {
+	t.Parallel()
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n"}}
+	own := etcd.Member{ID: 7, Name: "c-a", PeerURLs: []string{resources.PeerURL(c, "c-a")}}
+	for name, test := range map[string]struct {
+		list   etcd.Membership
+		proves bool
+	}{
+		"the member of the pod":                   {etcd.Membership{ClusterID: 1, Members: []etcd.Member{own}}, true},
+		"before it has published its name":        {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, PeerURLs: own.PeerURLs}}}, true},
+		"a name without the peer URL":             {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-a", PeerURLs: []string{"http://c-a:2380"}}}}, false},
+		"the peer URL of another member":          {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-a", PeerURLs: []string{resources.PeerURL(c, "c-b")}}}}, false},
+		"the ID of another member":                {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 8, Name: "c-a", PeerURLs: own.PeerURLs}}}, false},
+		"the list of the next to get the address": {etcd.Membership{ClusterID: 2, Members: []etcd.Member{own}}, false},
+	} {
+		err := prove(t.Context(), lists{of: map[string]etcd.Membership{"c-a": test.list}}, c, etcd.Target{}, etcd.Endpoint{Name: "c-a"}, etcd.MemberHealth{ID: 7, ClusterID: 1})
+		if (err == nil) != test.proves || err != nil && !errors.Is(err, etcd.ErrOtherCluster) {
+			t.Errorf("%s: error %v", name, err)
 		}
 	}
 }
@@ -78,8 +138,19 @@ func TestOtherClusterAtTheAddressOfAMember(t *testing.T) {
 	if m := s.Etcd.Members[0]; m.Health != planner.Unknown || m.Reason != planner.ReasonClusterIDMismatch || !strings.Contains(m.Message, "bad") || planner.Responds(&m) {
 		t.Errorf("the member is %+v", m)
 	}
-	if s.Etcd.ClusterID != 0xbad || len(s.voters.Endpoints) != 0 {
-		t.Errorf("cluster ID %x, voters %v", s.Etcd.ClusterID, s.voters)
+	if s.Etcd.ClusterID != 0 || s.Etcd.OtherClusterID != 0xbad || len(s.voters.Endpoints) != 0 {
+		t.Errorf("cluster ID %x, other %x, voters %v", s.Etcd.ClusterID, s.Etcd.OtherClusterID, s.voters)
+	}
+}
+
+// TestUnprovenResponseIsNotAwaited: without a record, what responds with the list of another cluster says no cluster ID. To await
+// it would observe the cluster again at once, and again.
+func TestUnprovenResponseIsNotAwaited(t *testing.T) {
+	t.Parallel()
+	other := etcd.StatusResult{Health: etcd.MemberHealth{ID: 2, ClusterID: 0xbad, Leader: 2}}
+	s, p := observeParted(t, map[string]etcd.StatusResult{"c-a": other}, nil)
+	if s.Etcd.ClusterID != 0 || s.Etcd.OtherClusterID != 0xbad || s.Etcd.Linearizable || len(s.voters.Endpoints) > 0 || len(p.awaited) > 0 {
+		t.Errorf("cluster ID %x, other %x, voters %v, awaited %v", s.Etcd.ClusterID, s.Etcd.OtherClusterID, s.voters, p.awaited)
 	}
 }
 
@@ -123,6 +194,44 @@ func TestStatusOfAnyMemberListIsValid(t *testing.T) {
 		}
 		if again, _ := validation.FitClusterStatus(fitted, v1beta2.ClusterStatus{}); !cmp.Equal(again, fitted) {
 			t.Fatalf("seed %d: the status does not stay", seed)
+		}
+	}
+}
+
+// atAddress is what a cache shows of a recovery member, and what responds at the address of its pod.
+type atAddress struct {
+	Cache
+	*oneMember
+	health etcd.MemberHealth
+	list   etcd.Membership
+}
+
+func (a *atAddress) Pod(string, string) (*corev1.Pod, error)                   { return a.pod, nil }
+func (a *atAddress) PVC(string, string) (*corev1.PersistentVolumeClaim, error) { return a.pvc, nil }
+
+func (a *atAddress) Statuses(_ context.Context, target etcd.Target) map[string]etcd.StatusResult {
+	return map[string]etcd.StatusResult{target.Endpoints[0].Name: {Health: a.health}}
+}
+
+func (a *atAddress) OwnMembers(context.Context, etcd.Target, etcd.Endpoint) (etcd.Membership, error) {
+	return a.list, nil
+}
+
+// TestRecoveryMemberProvesItself: a member of another cluster at the address of the recovery member never tells the
+// cluster ID with which the data goes on.
+func TestRecoveryMemberProvesItself(t *testing.T) {
+	t.Parallel()
+	for listed, serves := range map[string]bool{"c-a": true, "c-another": false} {
+		a := &atAddress{oneMember: stopped(), health: etcd.MemberHealth{ID: 7, Leader: 7, ClusterID: 1}}
+		a.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+		a.list = etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, PeerURLs: []string{resources.PeerURL(a.cluster, listed)}}}}
+		s := &seen{Observed: planner.Observed{Cluster: a.cluster}}
+		s.Record.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a"}
+		if err := observeRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
+			t.Fatal(err)
+		}
+		if m := s.RecoveryMember; m.Pod == nil || m.Serves != serves || (m.ClusterID != 0) != serves {
+			t.Errorf("its list names %s: it is %+v", listed, m)
 		}
 	}
 }

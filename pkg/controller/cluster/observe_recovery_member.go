@@ -61,6 +61,13 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 		r.Waker.Await(r.key, r.seen.recoveryMember, r.seen.recoveryMember.Endpoints[0])
 		return nil
 	}
+	if recovery.ClusterID == "" {
+		// The record is about to get the cluster ID from this response, and old members go because of it.
+		if err := prove(ctx, r.Etcd, r.seen.Cluster, r.seen.recoveryMember, r.seen.recoveryMember.Endpoints[0], response.Health); err != nil {
+			klog.FromContext(ctx).Info("The response does not count as that of the recovery member", "member", recovery.RecoveryMember, "err", err)
+			return nil
+		}
+	}
 	r.seen.RecoveryMember.Serves = response.Health.Leader != 0 && response.Health.Leader == response.Health.ID
 	r.seen.RecoveryMember.ClusterID = response.Health.ClusterID
 	r.seen.recoveryMember.ClusterIDs = []uint64{response.Health.ClusterID}

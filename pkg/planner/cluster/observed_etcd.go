@@ -10,6 +10,9 @@ type Etcd struct {
 	Linearizable bool
 	// ClusterID is 0 if no member responded.
 	ClusterID uint64
+	// OtherClusterID is set if no member of the cluster responded, and a member of another etcd did. It never becomes
+	// the ID of the cluster.
+	OtherClusterID uint64
 	// Members in the order of their IDs. If Linearizable is false they are those of
 	// the last status, with the present response of each.
 	Members []Member

@@ -20,7 +20,7 @@ type Reason string
 const (
 	// ReasonBackupNotVerified: no member and no PVC exist, and the last backup was not verified. Ends with an EtcdRestore.
 	ReasonBackupNotVerified Reason = recovery.ReasonBackupNotVerified
-	// ReasonClusterIDMismatch: the members respond with the cluster ID of another etcd. Ends when they respond with the recorded one.
+	// ReasonClusterIDMismatch: the members respond with the cluster ID of another etcd. Ends when they respond with the recorded one, or prove theirs if the record was lost.
 	ReasonClusterIDMismatch Reason = "ClusterIDMismatch"
 	// ReasonClusterVersionUndecided: etcd before 3.4 has not decided its cluster version, or no voter says it while members run different minor versions. Ends by itself some seconds after the bootstrap member, or a voter, serves.
 	ReasonClusterVersionUndecided Reason = "ClusterVersionUndecided"

@@ -61,7 +61,7 @@ func removeMember(o *Observed, m *Member, reason RemoveReason) Plan {
 	}
 	if c := pvcByName(o.PVCs, m.Name); c != nil {
 		drop := dropPVC(o.Cluster, c)
-		if reason == RemoveStuck || reason == RemoveCrashLooping {
+		if (reason == RemoveStuck || reason == RemoveCrashLooping) && c.TakenBackFrom == "" {
 			drop = DeletePVC{Name: c.Name, UID: c.UID}
 		}
 		actions = append(actions, drop)

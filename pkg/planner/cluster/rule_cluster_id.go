@@ -7,11 +7,19 @@ import "fmt"
 
 // ruleClusterID leaves members of an etcd that is not this cluster alone.
 func ruleClusterID(o *Observed) (Plan, bool) {
-	id := o.Record.ClusterID
-	if id == "" || id == unknownClusterID || o.Etcd.ClusterID == 0 || id == hexID(o.Etcd.ClusterID) {
+	id, other := o.Record.ClusterID, o.Etcd.OtherClusterID
+	isKnown := id != "" && id != unknownClusterID
+	if other == 0 && isKnown && id != hexID(o.Etcd.ClusterID) {
+		other = o.Etcd.ClusterID
+	}
+	if other == 0 {
 		return Plan{}, false
 	}
+	is := "has " + id
+	if !isKnown {
+		is = "has lost the record of its own. A response counts if the member list behind it names the member of that pod"
+	}
 	return wait(recheckWaiting, ReasonClusterIDMismatch,
-		fmt.Sprintf("the members respond with cluster ID %x and this cluster has %s", o.Etcd.ClusterID, id),
+		fmt.Sprintf("the members respond with cluster ID %x and this cluster %s", other, is),
 		"Find out which process responds at the addresses of the members."), true
 }

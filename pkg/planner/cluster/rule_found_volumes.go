@@ -21,20 +21,26 @@ import (
 // lost its status, and the rules below start its members on their data.
 func ruleFoundVolumes(o *Observed) (Plan, bool) {
 	switch volumes := foundVolumes(o.Found); {
-	case IsFilledByRestore(o.Cluster, o.AwaitedRestore), recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() && !o.Cluster.TakesVolumesBack():
-		return Plan{}, false // it begins with other data
-	case o.Cluster.TakesVolumesBack():
+	case takesBack(o):
 		return takeBack(o)
+	case IsFilledByRestore(o.Cluster, o.AwaitedRestore), recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress():
+		return Plan{}, false // it begins with other data
 	case len(volumes) == 0, takesOver(o.Cluster), hasBegun(o):
 		return Plan{}, false
 	default:
 		return wait(recheckWaiting, ReasonVolumesFound,
 			fmt.Sprintf("%s of an earlier cluster of this name: %s. This cluster does not begin empty beside them",
 				diagnosis.Count(len(volumes), "PVC"), describeVolumes(volumes)),
-			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. "+
-				"To begin empty and keep them, take their label away: kubectl label pvc -l etcd_cluster=%[1]s etcd_cluster-", o.Cluster.Name)), true
+			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s -n %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. "+
+				"To begin empty and keep them, take their labels away: kubectl label pvc -n %[2]s %[3]s %[4]s",
+				o.Cluster.Name, o.Cluster.Namespace, strings.Join(namesOf(volumes), " "), withoutLabels)), true
 	}
 }
+
+// takesBack is true from the request until a quorum has confirmed what was taken back. The request counts when the
+// first PVC has become one of this cluster. To remove spec.bootstrap later changes nothing, because a cluster that has the
+// data of some of its members needs that of the others, which a backup tool may bring back one by one.
+func takesBack(o *Observed) bool { return o.Cluster.TakesVolumesBack() || awaitsConfirmation(o.PVCs) }
 
 // IsFilledByRestore is true for a cluster that an existing EtcdRestore is about to fill. The annotation alone does
 // not prove that: manifests and backups of a cluster keep the annotation of a restore that ended long ago.
@@ -57,7 +63,7 @@ func takeBack(o *Observed) (Plan, bool) {
 		return wait(recheckWaiting, ReasonVolumesFound,
 			fmt.Sprintf("the PVCs are of %d earlier clusters of this name, and a cluster goes on with the data of one: %s",
 				len(from), describeVolumes(foundVolumes(o.Found))),
-			"Choose one, and take the label etcd_cluster from the PVCs of the others, such as with: kubectl label pvc NAME etcd_cluster-"), true
+			"Choose one, and take the labels from the PVCs of the others, such as with: kubectl label pvc -n "+o.Cluster.Namespace+" NAME "+withoutLabels), true
 	}
 	if why := whyNotTakenBack(o); why != nil && !begun {
 		return Plan{Wait: why, RequeueAfter: recheckWaiting}, true
@@ -159,6 +165,18 @@ func formerClusters(o *Observed) []string {
 	}
 	slices.Sort(from)
 	return slices.Compact(from)
+}
+
+// withoutLabels are arguments of kubectl label after which a PVC is not found any more. The PVC of a hidden recovery
+// member has only the second label, and kubectl skips a label that a PVC does not have.
+const withoutLabels = resources.LabelCluster + "- " + resources.LabelRecovery + "-"
+
+func namesOf(found []Found) []string {
+	var names []string
+	for i := range found {
+		names = append(names, found[i].Name)
+	}
+	return names
 }
 
 // foundVolumes returns the PVCs that were found.

@@ -114,9 +114,16 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"the members start on their data", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), takenBack("y", "old")),
 			"recreate-pods: CreatePod x[x y], CreatePod y[x y]"},
 		{"a PVC that comes late joins them", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), volume("y")), "found-volumes: TakeBack PVC y"},
+		{"spec.bootstrap was removed when the first PVC was taken back", 3, "", edits(returned, takenBack("x", "old"), volume("y")),
+			"found-volumes: TakeBack secret c-ca, TakeBack PVC y, TakeBack service c, TakeBack service c-client, TakeBack record c-record"},
+		{"spec.bootstrap was removed, and a PVC comes late", 3, "", edits(unresponsive, lateRecord, takenBack("x", "old"), volume("y")), "found-volumes: TakeBack PVC y"},
+		{"spec.bootstrap was removed, and a restore is awaited", 3, "", edits(unresponsive, lateRecord, takenBack("x", "old"), volume("y"), restore("c", v1beta2.RestorePhaseVerifying)), "found-volumes: TakeBack PVC y"},
+		{"spec.bootstrap was removed before a PVC was taken back", 3, "", edits(fresh, volume("x"), volume("y")), waits},
 		{"a PVC of another cluster that comes late does not", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "other")), "recreate-pods: CreatePod x[x]"},
 		{"a quorum confirms the PVCs of its members", 2, "x y", edits(fromVolumes, takenBack("x", "old"), takenBack("y", "old")), "steady: ConfirmPVC x, ConfirmPVC y"},
 		{"after that no PVC is taken back", 1, "x:claim", edits(fromVolumes, volume("y")), "steady"},
+		{"one that a quorum lists is not deleted before that is written down", 3, "a:claim b:claim c:learner,down,ends=9,claim", edits(func(o *Observed) { pvcByName(o.PVCs, "c").TakenBackFrom = "old" }),
+			"joining: ConfirmPVC c, RemoveMember c CrashLooping, DeletePod c, ReleasePVC c"},
 		{"one that no quorum lists is released, never deleted", 1, "x:claim", edits(fromVolumes, takenBack("y", "old")), "orphans: ReleasePVC y"},
 	})
 }
@@ -133,7 +140,7 @@ func TestFoundVolumesMessage(t *testing.T) {
 			t.Errorf("the message lacks %q: %s", part, plan.Wait.Message)
 		}
 	}
-	for _, part := range []string{`kubectl patch etcdcluster c --type=merge -p '{"spec":{"bootstrap":{"fromVolumes":{}}}}'`, "kubectl label pvc -l etcd_cluster=c etcd_cluster-"} {
+	for _, part := range []string{`kubectl patch etcdcluster c -n n --type=merge -p '{"spec":{"bootstrap":{"fromVolumes":{}}}}'`, "kubectl label pvc -n n c-x c-y etcd_cluster- etcd_recovery-"} {
 		if !strings.Contains(plan.Wait.Remedy, part) {
 			t.Errorf("the remedy lacks %q: %s", part, plan.Wait.Remedy)
 		}
