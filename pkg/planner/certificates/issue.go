@@ -106,7 +106,7 @@ func (o *Observed) issue() Steps {
 		return Steps{}
 	case ca.State != Usable:
 		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CAFirst}}
-	case o.canReplaceCA() && (o.isRotationRequested() || !o.Now.Before(ca.Renewal)):
+	case o.canReplaceCA() && (o.isRotationRequested() || ca.isDue(o.Now)):
 		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CASuccessor}}
 	}
 	if leaves := o.issueLeaves(); len(leaves) > 0 {
@@ -128,7 +128,7 @@ func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
 	if !o.Bootstrapped || ca.State != Usable {
 		return Steps{}
 	}
-	if o.canReplaceCA() && !o.Now.Before(ca.Renewal) {
+	if o.canReplaceCA() && ca.isDue(o.Now) {
 		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CASuccessor}}
 	}
 	return Steps{Issue: o.issueLeaves()}
@@ -169,7 +169,7 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	switch {
 	case c.isLost() && !accepted:
 		return ChangeLost, o.cannotWait(c.Use)
-	case c.isLost(), accepted && (!c.Issued.Signed || !c.Issued.SANsMatch || !o.Now.Before(c.Renewal) || c.State == NotYetValid):
+	case c.isLost(), accepted && (!c.Issued.Signed || !c.Issued.SANsMatch || c.isDue(o.Now) || c.State == NotYetValid):
 		// A clock that was ahead has issued what is not valid yet.
 		return ChangeAll, true
 	case !c.Issued.BundleMatches && !accepted:
@@ -198,7 +198,7 @@ func (o *Observed) cannotWait(use v1beta2.CertificateUse) bool {
 // runsOut is true for a certificate that has expired, or is to be renewed, if what replaces it
 // is accepted.
 func (o *Observed) runsOut(c *Certificate) bool {
-	runsOut := c.State == Expired || c.State == Usable && !o.Now.Before(c.Renewal)
+	runsOut := c.State == Expired || c.State == Usable && c.isDue(o.Now)
 	return runsOut && o.isAccepted()
 }
 
