@@ -48,7 +48,7 @@ func TestCondition(t *testing.T) {
 		{"a member trusts what was trusted before", issued(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
 		{"members reject each other and restart together", issued(trusts("before"), rejects, notCrossSigned), corev1.ConditionFalse, "CANotTrusted", "All members restart together"},
 		{"members without PVCs reject each other", issued(trusts("before"), rejects, notCrossSigned, withoutPVC), corev1.ConditionFalse, "CANotTrusted", "Restore the Secrets"},
-		{"a certificate is issued when all trust the next CA", issued(overlap, notCrossSigned, operator(lost), trusts("before")), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
+		{"a certificate is issued when all trust the next CA", issued(overlap, notCrossSigned, operator(func(c *Certificate) { lost(c); c.Use = v1beta2.CertificateUseClient }), trusts("before")), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
 		{"the CA and the peers were lost, without a PVC", issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC), corev1.ConditionFalse, "PeerCertificateLost", "lost together"},
 		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", ""},
 		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionFalse, "TrustPending", "member b does not trust"},
