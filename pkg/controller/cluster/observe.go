@@ -106,6 +106,7 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	observeClients(ctx, r)
 	r.seen.sortFound()
 	r.seen.Task = lastTask(r)
+	r.seen.Etcd.Disarms = r.disarms.of(r.key, r.seen.Now)
 	observeEtcd(ctx, r, pods)
 	observeAway(ctx, r, pods)
 	if err := observeRecoveryMember(ctx, r); err != nil {
