@@ -168,6 +168,16 @@ func (a *CA) Issue(t Template, now time.Time) (chain, key []byte, err error) {
 	return PEM(list...), key, nil
 }
 
+// LeafRenewal returns when a certificate of a cluster is to be renewed by a CA; zero if never. The CA
+// outlives what it signs. In place of a certificate that ends with the CA it would sign one that
+// ends at the same time, again and again: the next CA renews such a certificate.
+func (a *CA) LeafRenewal(c *x509.Certificate) time.Time {
+	if !c.NotAfter.Before(a.Certificate.NotAfter) {
+		return time.Time{}
+	}
+	return Renewal(c)
+}
+
 // HasSigned is true if the CA has signed a certificate.
 func (a *CA) HasSigned(c *x509.Certificate) bool {
 	return isSigned(c, a.Certificate)

@@ -338,16 +338,9 @@ type podVolumes struct {
 	mounts  []corev1.VolumeMount
 }
 
-// add mounts a secret or a PVC. A pod whose secret is missing would never start and
-// never say why; so it starts, and the agent says which file it misses.
+// add mounts a secret or a PVC.
 func (v *podVolumes) add(m agent.Mount) {
-	volume := corev1.Volume{Name: m.Name}
-	if m.PVC != "" {
-		volume.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.PVC, ReadOnly: m.ReadOnly}
-	} else {
-		volume.Secret = &corev1.SecretVolumeSource{SecretName: m.Secret, DefaultMode: ptr.To[int32](0o440), Optional: ptr.To(true)}
-	}
-	v.volumes = append(v.volumes, volume)
+	v.volumes = append(v.volumes, mountedVolume(m))
 	v.mounts = append(v.mounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path, ReadOnly: m.ReadOnly})
 }
 

@@ -210,13 +210,15 @@ func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image str
 	return &container, nil
 }
 
+// mountedVolume is a secret or a PVC for the agent. A pod whose secret is missing would never start and
+// never say why; so it starts, and the agent says which file it misses.
 func mountedVolume(m agent.Mount) corev1.Volume {
 	v := corev1.Volume{Name: m.Name}
 	if m.PVC != "" {
 		v.PersistentVolumeClaim = &corev1.PersistentVolumeClaimVolumeSource{ClaimName: m.PVC, ReadOnly: m.ReadOnly}
 	} else {
 		// Root writes the files; the agent reads them through the group of the pod.
-		v.Secret = &corev1.SecretVolumeSource{SecretName: m.Secret, DefaultMode: ptr.To[int32](0o440)}
+		v.Secret = &corev1.SecretVolumeSource{SecretName: m.Secret, DefaultMode: ptr.To[int32](0o440), Optional: ptr.To(true)}
 	}
 	return v
 }

@@ -12,7 +12,9 @@ import (
 
 // combinationsOfSecrets is how many ways there are to delete one or more of the five Secrets, with
 // and without volumes, and with and without a memory of the controller.
-const combinationsOfSecrets = 4 * 31
+const combinationsOfSecrets = 4 * waysToLoseSecrets
+
+const waysToLoseSecrets = 31
 
 // loseSecrets deletes Secrets of a cluster that serves together.
 func loseSecrets(s *schedules.Schedule) {
@@ -28,6 +30,32 @@ func TestLostSecrets(t *testing.T) {
 		n /= 2 // with volumes
 	}
 	variant := Variant{Name: "lost secrets", story: loseSecrets}
+	total, failed := playAll(n, 0, variant, nil)
+	t.Logf("%v\n%d violations", total, len(failed))
+	for _, r := range failed[:min(len(failed), 2)] {
+		report(t, r, variant)
+	}
+}
+
+// loseSecretsWithQuorum deletes Secrets of a cluster whose quorum is permanently lost, and asks for a recovery.
+func loseSecretsWithQuorum(s *schedules.Schedule) {
+	s.Certificates, s.Volumes, s.Deadly, s.Automatic, s.Recovers, s.Size = true, s.Seed < waysToLoseSecrets, true, false, true, 3
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventDisaster, A: int(s.Seed), B: int(s.Seed / 2)},
+		{At: 70 * time.Second, Kind: schedules.EventLoseSecrets, A: int(s.Seed), B: 1},
+		{At: 2 * time.Minute, Kind: schedules.EventRecover},
+		{At: 4 * time.Minute, Kind: schedules.EventRecover},
+	}
+}
+
+// TestLostSecretsAndQuorum plays every combination without a memory of the controller. The pod of a recovery
+// mounts the certificate of the controller, and no member restarts to trust another CA.
+func TestLostSecretsAndQuorum(t *testing.T) {
+	n := 2 * waysToLoseSecrets
+	if testing.Short() || raceEnabled {
+		n = waysToLoseSecrets // with volumes
+	}
+	variant := Variant{Name: "lost secrets and quorum", story: loseSecretsWithQuorum}
 	total, failed := playAll(n, 0, variant, nil)
 	t.Logf("%v\n%d violations", total, len(failed))
 	for _, r := range failed[:min(len(failed), 2)] {

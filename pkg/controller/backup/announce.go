@@ -29,8 +29,8 @@ func (r *Reconciler) announce(s *seen, plan planner.Plan) {
 		r.Recorder.Eventf(s.Backup, corev1.EventTypeWarning, EventFailed, "Attempt %d: %s: %s", plan.Attempt.Number, o.Reason, o.Message)
 		return
 	}
-	r.Recorder.Eventf(s.Backup, corev1.EventTypeNormal, EventSucceeded, "Revision %d stored at %s: %d bytes of %d, served by %s",
-		o.Revision, o.URI, o.StoredSize, o.SnapshotSize, o.Member)
+	r.Recorder.Eventf(s.Backup, corev1.EventTypeNormal, EventSucceeded, "Revision %d stored at %s: a snapshot of %d bytes, stored as %d bytes, served by %s",
+		o.Revision, o.URI, o.SnapshotSize, o.StoredSize, o.Member)
 	if o.Warning != "" {
 		r.Recorder.Eventf(s.Backup, corev1.EventTypeWarning, EventPruneFailed, "%s", o.Warning)
 	}

@@ -5,6 +5,11 @@ package cluster
 
 import (
 	"context"
+	"maps"
+	"sync"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
 
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
@@ -12,10 +17,48 @@ import (
 // disarmNoSpace disarms an alarm of a full database. A voter may report the alarm for a moment after
 // that, and then no event repeats what is done already.
 func disarmNoSpace(ctx context.Context, r *run, a planner.DisarmNoSpace) error {
+	r.disarms.note(r.key, a.ID, r.Clock.Now())
 	disarmed, err := r.Etcd.DisarmNoSpace(ctx, r.seen.voters, a.ID)
 	if err != nil || !disarmed {
 		return err
 	}
 	normal(r, EventAlarmDisarmed, "Disarmed alarm NOSPACE of member %x: every database is below its quota", a.ID)
 	return nil
+}
+
+// disarmMemory counts the attempts to disarm alarms, by cluster and member, so that they become rarer. Nothing
+// else depends on it. The zero value is ready.
+type disarmMemory struct {
+	mu       sync.Mutex
+	clusters map[types.NamespacedName]map[uint64]planner.Disarms
+}
+
+// note counts an attempt.
+func (d *disarmMemory) note(key types.NamespacedName, id uint64, now time.Time) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	if d.clusters == nil {
+		d.clusters = map[types.NamespacedName]map[uint64]planner.Disarms{}
+	}
+	if d.clusters[key] == nil {
+		d.clusters[key] = map[uint64]planner.Disarms{}
+	}
+	d.clusters[key][id] = planner.Disarms{Count: d.clusters[key][id].Count + 1, Last: now}
+}
+
+// of returns the attempts for a cluster that still count. A clock that was set back makes them count no longer.
+func (d *disarmMemory) of(key types.NamespacedName, now time.Time) map[uint64]planner.Disarms {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	maps.DeleteFunc(d.clusters[key], func(_ uint64, made planner.Disarms) bool {
+		return now.Before(made.Last) || now.Sub(made.Last) >= planner.DisarmMemory
+	})
+	return maps.Clone(d.clusters[key])
+}
+
+// forget drops the attempts for a cluster.
+func (d *disarmMemory) forget(key types.NamespacedName) {
+	d.mu.Lock()
+	defer d.mu.Unlock()
+	delete(d.clusters, key)
 }

@@ -7,6 +7,10 @@ import (
 	"context"
 	"errors"
 	"testing"
+	"time"
+
+	"k8s.io/apimachinery/pkg/types"
+	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -37,7 +41,7 @@ func TestDisarmedOnce(t *testing.T) {
 		"etcd does not respond in time": {alarmed{err: etcd.ErrTimeout}, 0},
 	} {
 		l := newDeletedCluster(t)
-		r := &run{Reconciler: &Reconciler{Config: Config{Recorder: l, Etcd: test.etcd}}, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}
+		r := &run{Reconciler: &Reconciler{Config: Config{Recorder: l, Etcd: test.etcd, Clock: clocktesting.NewFakePassiveClock(time.Now())}}, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}
 		action := planner.DisarmNoSpace{ID: 7}
 		if err := carryOut(t.Context(), r, action); !errors.Is(err, test.etcd.err) {
 			t.Errorf("%s: %v, want %v", name, err, test.etcd.err)
@@ -45,8 +49,39 @@ func TestDisarmedOnce(t *testing.T) {
 		if len(l.events) != test.events {
 			t.Errorf("%s: events %q, want %d", name, l.events, test.events)
 		}
+		if n := r.disarms.of(r.key, r.Clock.Now())[7].Count; n != 1 {
+			t.Errorf("%s: %d attempts count", name, n)
+		}
 		if !isUpkeep(action) {
 			t.Errorf("%s: a failure stops the plan", name)
 		}
+	}
+}
+
+// TestDisarmMemory: attempts count until the alarm has not been disarmed for long, or the cluster is deleted.
+func TestDisarmMemory(t *testing.T) {
+	t.Parallel()
+	var d disarmMemory
+	key, now := types.NamespacedName{Namespace: "n", Name: "c"}, time.Now()
+	if got := d.of(key, now); len(got) != 0 {
+		t.Errorf("before the first attempt: %v", got)
+	}
+	d.note(key, 7, now)
+	d.note(key, 7, now)
+	for _, test := range []struct {
+		at   time.Time
+		want int
+	}{{now, 2}, {now.Add(planner.DisarmMemory - 1), 2}, {now.Add(planner.DisarmMemory), 0}, {now, 0}} {
+		if got := d.of(key, test.at)[7].Count; got != test.want {
+			t.Errorf("at %v: %d attempts, want %d", test.at, got, test.want)
+		}
+	}
+	d.note(key, 7, now)
+	if d.forget(key); len(d.of(key, now)) != 0 {
+		t.Error("a deleted cluster is remembered")
+	}
+	d.note(key, 7, now)
+	if got := d.of(key, now.Add(-time.Second)); len(got) != 0 {
+		t.Errorf("after the clock was set back: %v", got)
 	}
 }

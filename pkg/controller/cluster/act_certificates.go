@@ -236,16 +236,19 @@ func liveSigner(ctx context.Context, r *run) (*corev1.Secret, *signer, error) {
 
 // issueCertificate issues the certificate for one use.
 func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) error {
-	_, present, err := liveSigner(ctx, r)
-	if err != nil {
-		return err
-	}
 	i := slices.IndexFunc(neededBy(r.seen.Cluster), func(n needed) bool { return n.use == a.Use })
 	if i < 0 {
 		return fmt.Errorf("no %s certificate is needed: %w", a.Use, reconcile.ErrStale)
 	}
 	name := neededBy(r.seen.Cluster)[i].secret
 	live, err := liveSecret(ctx, r, name)
+	if err != nil {
+		return err
+	}
+	if a.Change == certplanner.ChangeStandIn {
+		return copyAccepted(ctx, r, live, name)
+	}
+	_, present, err := liveSigner(ctx, r)
 	if err != nil {
 		return err
 	}
@@ -274,6 +277,37 @@ func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) e
 		normal(r, EventCertificateIssued, "%s certificate in Secret %s was renewed", a.Use, name)
 	}
 	return nil
+}
+
+// copyAccepted gives the Secret of the controller, which was lost, a copy of the certificate that members
+// accept from the controller. It signs nothing.
+func copyAccepted(ctx context.Context, r *run, live *corev1.Secret, name string) error {
+	for _, n := range neededBy(r.seen.Cluster) {
+		seen := r.seen.certificates[n.use]
+		if seen == nil || r.seen.identity == nil || !seen.Leaf.Equal(r.seen.identity.Leaf) {
+			continue
+		}
+		source, err := liveSecret(ctx, r, n.secret)
+		if err != nil {
+			return err
+		}
+		if source == nil {
+			break
+		}
+		pair, err := certificates.Read(n.format, source)
+		if err != nil || !pair.Leaf.Equal(seen.Leaf) {
+			break
+		}
+		files := resources.Files(n.format, pair.Format)
+		err = writeSecret(ctx, r, live, name, map[string][]byte{
+			corev1.TLSCertKey: source.Data[files.Cert], corev1.TLSPrivateKeyKey: source.Data[files.Key], corev1.ServiceAccountRootCAKey: source.Data[files.CA],
+		}, nil)
+		if err == nil {
+			warning(r, EventCertificateIssued, "Secret %s was lost, and holds a copy of the %s certificate until all members trust the present CA", name, n.use)
+		}
+		return err
+	}
+	return fmt.Errorf("no certificate that members accept is left: %w", reconcile.ErrStale)
 }
 
 // requireTrusted makes sure that no member rejects what the present CA signs. A CA that the CA before it

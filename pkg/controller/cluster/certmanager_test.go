@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -42,6 +43,7 @@ type certWorld struct {
 	dynamic *fakedynamic.FakeDynamicClient
 	cluster *v1beta2.EtcdCluster
 	issuer  *certificates.CA
+	pods    []planner.Pod
 }
 
 func newCertWorld(t *testing.T, policy v1beta2.TLSPolicy) *certWorld {
@@ -97,7 +99,7 @@ func (w *certWorld) step() *seen {
 func (w *certWorld) try() (*seen, error) {
 	w.Helper()
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
-	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new"}}
+	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new", Pods: slices.Clone(w.pods)}}
 	observeCertificates(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
 	observeClients(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
 	plan := planner.Decide(s.Observed)

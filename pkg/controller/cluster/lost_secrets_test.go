@@ -182,6 +182,38 @@ func TestAcceptedIdentity(t *testing.T) {
 	}
 }
 
+// TestCopyInPlaceOfLostCertificate: the CA and the certificate of the controller were lost, and nothing has them in
+// memory. The pod of a recovery mounts the Secret of the controller. It holds what members accept until they trust
+// the next CA.
+func TestCopyInPlaceOfLostCertificate(t *testing.T) {
+	w, first := issuedWorld(t)
+	w.pods = []planner.Pod{{Name: "c-a", Owned: true, Running: true, Trust: first.Trust, PeerCAs: certificates.Names(first.signer.trusted)}}
+	w.lose("c-ca-tls", "c-operator-tls")
+	w.r.secrets.forget(types.NamespacedName{Namespace: "n", Name: "c"})
+	for range 4 {
+		w.step()
+	}
+	s := w.step()
+	if states(s)[certplanner.Usable] != 5 || !s.CanAuthenticate {
+		t.Fatalf("not everything is back: %+v", s.Certificates)
+	}
+	operator := s.certificates[v1beta2.CertificateUseOperator]
+	if !operator.Leaf.Equal(first.certificates[v1beta2.CertificateUseClient].Leaf) {
+		t.Errorf("the Secret of the controller holds a certificate of %q", operator.Leaf.Issuer.CommonName)
+	}
+	if err := first.certificates[v1beta2.CertificateUseServer].Check(w.clock.Now(), operator.CAs, nil, x509.ExtKeyUsageServerAuth); err != nil {
+		t.Errorf("a pod that mounts the Secret does not accept the member: %v", err)
+	}
+	if !isSameSerials(s, w.step()) {
+		t.Error("the copy is written again")
+	}
+	w.pods[0].Trust, w.pods[0].PeerCAs = s.Trust, certificates.Names(s.signer.trusted)
+	w.step()
+	if name := w.step().certificates[v1beta2.CertificateUseOperator].Leaf.Subject.CommonName; name != v1beta2.OperatorCommonName {
+		t.Errorf("after the restart of the member the Secret of the controller still has the certificate of %q", name)
+	}
+}
+
 // TestTrustFromSecretsOfClients: a user who may write the Secret of clients cannot add a CA to what members
 // trust. One that members trust already is known from there, if nothing else is left.
 func TestTrustFromSecretsOfClients(t *testing.T) {

@@ -106,6 +106,7 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	observeClients(ctx, r)
 	r.seen.sortFound()
 	r.seen.Task = lastTask(r)
+	r.seen.Etcd.Disarms = r.disarms.of(r.key, r.seen.Now)
 	observeEtcd(ctx, r, pods)
 	observeAway(ctx, r, pods)
 	if err := observeRecoveryMember(ctx, r); err != nil {
@@ -294,10 +295,8 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	}
 	o.Trust, o.Certificates = p.Annotations[resources.AnnotationTrust], p.Annotations[resources.AnnotationCertificates]
 	o.PeerCAs = p.Annotations[resources.AnnotationCAs]
-	for _, cond := range p.Status.Conditions {
-		if cond.Type == corev1.PodScheduled && cond.Status == corev1.ConditionFalse {
-			o.Waiting = untrusted.Text(cond.Reason + ": " + cond.Message)
-		}
+	if reason, message, is := resources.Unscheduled(p); is {
+		o.Waiting = untrusted.Text(reason + ": " + message)
 	}
 	o.Outdated = resources.RequestedImage(p) != resources.Image(c)
 	o.Image, o.ImageName = resources.ImageStateOf(p), resources.EtcdImage(p)

@@ -92,6 +92,7 @@ func (s *seen) describeIssued(o *certplanner.Certificate, pair *certificates.Pai
 	o.Renewal = certificates.Renewal(pair.Leaf)
 	o.Issued.SANsMatch = template.Matches(pair.Leaf)
 	if s.signer != nil {
+		o.Renewal = s.signer.ca.LeafRenewal(pair.Leaf)
 		o.Issued.Signed = s.signer.ca.HasSigned(pair.Leaf)
 		o.Issued.BundleMatches = certificates.Trust(pair.CAs) == certificates.Trust(s.signer.trusted)
 	}

@@ -58,6 +58,7 @@ type Reconciler struct {
 	secrets  secretCache
 	held     reconcile.Held
 	creation reconcile.CreationBackoff
+	disarms  disarmMemory
 	reports  nodeReporting
 	orphaned orphanedpvc.Reporter
 }
@@ -90,6 +91,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		r.held.Forget(key)
 		r.secrets.forget(key)
 		r.creation.Forget(key)
+		r.disarms.forget(key)
 		r.reports.forget(key)
 		r.Background.Forget(key)
 		r.keep(key)

@@ -59,6 +59,32 @@ func TestRenewal(t *testing.T) {
 	}
 }
 
+// TestLastHoursOfCA: no next CA can take over before the end of the trust in the CA before. Nothing that the
+// present CA signs outlives it, so in its last hours the life of a new certificate is mostly over. A certificate
+// that ends with the CA is not issued again.
+func TestLastHoursOfCA(t *testing.T) {
+	w := newCertWorld(t, v1beta2.TLSPolicy{Auto: &v1beta2.AutoTLS{}})
+	w.steps(3)
+	w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: "1"}
+	w.update()
+	w.steps(3)
+	ca := w.step().Certificates[0]
+	w.clock.SetTime(ca.NotAfter.Add(-6 * time.Hour))
+	w.step()
+	last := w.step()
+	for i := range last.Certificates {
+		if c := &last.Certificates[i]; c.State != certplanner.Usable || !c.NotAfter.Equal(ca.NotAfter) || c.Use != v1beta2.CertificateUseCA && !c.Renewal.IsZero() {
+			t.Errorf("the %s certificate is in state %d until %v, and is renewed at %v", c.Use, c.State, c.NotAfter, c.Renewal)
+		}
+	}
+	for range 3 {
+		w.clock.SetTime(w.clock.Now().Add(time.Hour))
+		if s := w.step(); !isSameSerials(last, s) {
+			t.Fatalf("at %v certificates that end with the CA are issued again", w.clock.Now())
+		}
+	}
+}
+
 // TestUnseenPodKeepsItsCertificates: the Secret of the CA was deleted, and nothing cross-signs the next CA. A
 // cache from before the pods were made shows none that does not trust the next CA. It signs no certificate
 // before each pod was started with it.

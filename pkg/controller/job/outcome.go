@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
@@ -142,10 +143,8 @@ func HasStarted(job *batchv1.Job, pod *corev1.Pod) bool {
 
 // WaitingFor says why a pod does not start, as far as Kubernetes knows.
 func WaitingFor(pod *corev1.Pod) string {
-	for i := range pod.Status.Conditions {
-		if c := &pod.Status.Conditions[i]; c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse {
-			return Shorten(c.Reason + ": " + c.Message)
-		}
+	if reason, message, is := resources.Unscheduled(pod); is {
+		return Shorten(reason + ": " + message)
 	}
 	for _, c := range statuses(pod) {
 		// Every container passes through these.

@@ -117,13 +117,19 @@ func (a *issuer) data() (map[string][]byte, error) {
 	return data, nil
 }
 
+// isDue is true for a certificate that is to be issued again by now.
+func (a *issuer) isDue(now time.Time, leaf *x509.Certificate) bool {
+	renewal := a.ca.LeafRenewal(leaf)
+	return now.After(leaf.NotAfter) || !renewal.IsZero() && !now.Before(renewal)
+}
+
 // leafData returns the content that a Secret with a certificate needs, and whether it differs from
 // the content that it has. The certificate is issued again after two thirds of its life, for other
 // names, after another CA, and if it cannot be used.
 func (a *issuer) leafData(now time.Time, have map[string][]byte, template certificates.Template) (data map[string][]byte, changed bool, err error) {
 	bundle := certificates.PEM(a.trusted...)
 	pair, err := certificates.Read(resources.UseOperator, &corev1.Secret{Data: have})
-	usable := err == nil && a.ca.HasSigned(pair.Leaf) && template.Matches(pair.Leaf) && now.Before(certificates.Renewal(pair.Leaf))
+	usable := err == nil && a.ca.HasSigned(pair.Leaf) && template.Matches(pair.Leaf) && !a.isDue(now, pair.Leaf)
 	if usable {
 		same := slices.Equal(have[corev1.ServiceAccountRootCAKey], bundle)
 		return map[string][]byte{

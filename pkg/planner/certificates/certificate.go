@@ -47,7 +47,7 @@ type Certificate struct {
 	// What the certificate says; empty if there is none that can be read.
 	Issuer, Serial      string
 	NotBefore, NotAfter time.Time
-	// Renewal is when the controller renews it; zero if it does not.
+	// Renewal is when the controller renews it; zero if it does not, or only with the next CA.
 	Renewal time.Time
 	Issued  Issued
 }
@@ -76,6 +76,9 @@ func (c *Certificate) isAbsent() bool {
 
 // isLost is true if nothing in the Secret can be used any more.
 func (c *Certificate) isLost() bool { return c.isAbsent() || c.State == Expired }
+
+// isDue is true for a certificate that the controller is to renew by now.
+func (c *Certificate) isDue(now time.Time) bool { return !c.Renewal.IsZero() && !now.Before(c.Renewal) }
 
 // soonFraction: a certificate expires soon when one soonFraction-th of its life is left.
 // A certificate that is renewed in time, after two thirds, never comes that far.

@@ -47,7 +47,7 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 	}
 	if c := o.first(func(c *Certificate) bool { return c.expiresSoon(o.Now) }); c != nil {
 		return is(t, corev1.ConditionTrue, ReasonExpiresSoon,
-			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only")
+			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only"+o.awaitedByNextCA(c))
 	}
 	return is(t, corev1.ConditionTrue, ReasonAllUsable, "")
 }
@@ -58,6 +58,21 @@ func (o *Observed) rejecting() *Pod {
 		return nil
 	}
 	return o.awaitsCA()
+}
+
+// awaitedByNextCA says what must happen before another CA takes over from a CA that expires; empty for
+// other certificates.
+func (o *Observed) awaitedByNextCA(c *Certificate) string {
+	switch i := o.firstOtherTrust(); {
+	case c.Use != v1beta2.CertificateUseCA:
+		return ""
+	case i >= 0:
+		return ". The next CA takes over when member " + o.Pods[i].Name + " has restarted"
+	case o.CA.Overlap:
+		return ". The next CA takes over when the CA before the present one is not trusted any more: when every member and every Secret of spec.clients has a certificate of the present one"
+	default:
+		return ""
+	}
 }
 
 // regainTrust says what lets members trust each other again.

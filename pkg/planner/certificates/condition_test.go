@@ -20,6 +20,7 @@ func TestCondition(t *testing.T) {
 	soon := certificate(1, func(c *Certificate) {
 		c.NotBefore, c.NotAfter = testNow.Add(-81*time.Hour), testNow.Add(20*time.Hour)
 	})
+	soonCA := certificate(0, func(c *Certificate) { c.NotBefore = testNow.Add(-81 * time.Hour) })
 	for _, test := range []struct {
 		name   string
 		o      *Observed
@@ -39,13 +40,15 @@ func TestCondition(t *testing.T) {
 		{"cert-manager does not respond", requested(unread), corev1.ConditionTrue, "AllUsable", ""},
 		{"one fifth of its life is left", static(soon, certificate(1, func(c *Certificate) { c.NotBefore = testNow.Add(-80 * time.Hour) })), corev1.ConditionTrue, "AllUsable", ""},
 		{"less than one fifth of its life is left", static(soon), corev1.ConditionTrue, "ExpiresSoon", "Secret s-Server is valid until 2026-01-02T23:04:05Z only"},
+		{"a CA waits for a restart", issued(soonCA, overlap, trusts("before")), corev1.ConditionTrue, "ExpiresSoon", "when member b has restarted"},
+		{"a CA waits for the end of an older CA", issued(soonCA, overlap), corev1.ConditionTrue, "ExpiresSoon", "when the CA before the present one is not trusted any more"},
 
 		{"a member rejects the certificates of a new CA", static(trusts("before"), rejects), corev1.ConditionFalse, "CANotTrusted", "member b does not trust"},
 		{"a member accepts them", static(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
 		{"a member trusts what was trusted before", issued(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
 		{"members reject each other and restart together", issued(trusts("before"), rejects, notCrossSigned), corev1.ConditionFalse, "CANotTrusted", "All members restart together"},
 		{"members without PVCs reject each other", issued(trusts("before"), rejects, notCrossSigned, withoutPVC), corev1.ConditionFalse, "CANotTrusted", "Restore the Secrets"},
-		{"a certificate is issued when all trust the next CA", issued(overlap, notCrossSigned, operator(lost), trusts("before")), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
+		{"a certificate is issued when all trust the next CA", issued(overlap, notCrossSigned, operator(func(c *Certificate) { lost(c); c.Use = v1beta2.CertificateUseClient }), trusts("before")), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
 		{"the CA and the peers were lost, without a PVC", issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC), corev1.ConditionFalse, "PeerCertificateLost", "lost together"},
 		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", ""},
 		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionFalse, "TrustPending", "member b does not trust"},

@@ -61,6 +61,11 @@ const (
 	// ChangeLost: the certificate is signed again although members that run may reject it. It was
 	// lost, and without it no member can start to trust the present CA.
 	ChangeLost Change = "Lost"
+	// ChangeStandIn: the certificate of the controller was lost, and members reject what the present CA
+	// signs. A copy of another certificate that they accept takes its place until they trust that CA. The
+	// pods of backups and recoveries mount this Secret, and without a quorum no member restarts to trust
+	// the CA: they would wait for ever.
+	ChangeStandIn Change = "StandIn"
 )
 
 // clientGrace is how long an old CA stays trusted after every member has a certificate of
@@ -103,10 +108,10 @@ func (o *Observed) issue() Steps {
 	case ca.isAbsent() && o.CA.Kept:
 		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CAKept}}
 	case o.isCutOff():
-		return Steps{}
+		return Steps{Issue: slices.DeleteFunc(o.issueLeaves(), func(i IssueCertificate) bool { return i.Change != ChangeStandIn })}
 	case ca.State != Usable:
 		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CAFirst}}
-	case o.canReplaceCA() && (o.isRotationRequested() || !o.Now.Before(ca.Renewal)):
+	case o.canReplaceCA() && (o.isRotationRequested() || ca.isDue(o.Now)):
 		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CASuccessor}}
 	}
 	if leaves := o.issueLeaves(); len(leaves) > 0 {
@@ -128,7 +133,7 @@ func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
 	if !o.Bootstrapped || ca.State != Usable {
 		return Steps{}
 	}
-	if o.canReplaceCA() && !o.Now.Before(ca.Renewal) {
+	if o.canReplaceCA() && ca.isDue(o.Now) {
 		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CASuccessor}}
 	}
 	return Steps{Issue: o.issueLeaves()}
@@ -168,8 +173,8 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	accepted := o.isAccepted()
 	switch {
 	case c.isLost() && !accepted:
-		return ChangeLost, o.cannotWait(c.Use)
-	case c.isLost(), accepted && (!c.Issued.Signed || !c.Issued.SANsMatch || !o.Now.Before(c.Renewal) || c.State == NotYetValid):
+		return o.changeOfLost(c.Use)
+	case c.isLost(), accepted && (!c.Issued.Signed || !c.Issued.SANsMatch || c.isDue(o.Now) || c.State == NotYetValid):
 		// A clock that was ahead has issued what is not valid yet.
 		return ChangeAll, true
 	case !c.Issued.BundleMatches && !accepted:
@@ -181,24 +186,27 @@ func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	}
 }
 
-// cannotWait is true for a lost certificate that is issued before every member accepts it.
-// Pods mount those of peers and servers, so no member starts without them. Every other one
-// waits: members would reject it.
-func (o *Observed) cannotWait(use v1beta2.CertificateUse) bool {
+// changeOfLost is what is issued for a lost certificate before every member accepts what the present CA
+// signs. Pods mount those of peers and servers, so no member starts without them. The controller needs one
+// that members accept. Every other one waits: members would reject it.
+func (o *Observed) changeOfLost(use v1beta2.CertificateUse) (change Change, due bool) {
 	switch use {
 	case v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer:
-		return !o.isCutOff()
+		return ChangeLost, !o.isCutOff()
 	case v1beta2.CertificateUseOperator:
-		return !o.CanAuthenticate
+		if o.CanAuthenticate {
+			return ChangeStandIn, true
+		}
+		return ChangeLost, true
 	case v1beta2.CertificateUseCA, v1beta2.CertificateUseClient:
 	}
-	return false
+	return ChangeLost, false
 }
 
 // runsOut is true for a certificate that has expired, or is to be renewed, if what replaces it
 // is accepted.
 func (o *Observed) runsOut(c *Certificate) bool {
-	runsOut := c.State == Expired || c.State == Usable && !o.Now.Before(c.Renewal)
+	runsOut := c.State == Expired || c.State == Usable && c.isDue(o.Now)
 	return runsOut && o.isAccepted()
 }
 

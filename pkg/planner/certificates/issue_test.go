@@ -11,6 +11,7 @@ import (
 )
 
 func renewNow(c *Certificate)     { c.Renewal = testNow }
+func endsWithCA(c *Certificate)   { c.Renewal = time.Time{} }
 func otherSANs(c *Certificate)    { c.Issued.SANsMatch = false }
 func otherBundle(c *Certificate)  { c.Issued.BundleMatches = false }
 func unsigned(c *Certificate)     { c.Issued.Signed, c.Issued.BundleMatches = false, false }
@@ -71,6 +72,8 @@ func TestIssue(t *testing.T) {
 		{"a certificate that is not known", issued(inState(1, Unknown), certificate(1, renewNow)), ""},
 		{"a Secret that is not owned holds up no other certificate", issued(inState(1, NotOwned), inState(2, Missing)), "issue Server All"},
 		{"a certificate is due for renewal", issued(certificate(1, renewNow)), "issue Peer All"},
+		{"a certificate ends with its CA", issued(overlap, certificate(1, endsWithCA)), ""},
+		{"a certificate ends with its CA while it is paused", issued(overlap, certificate(1, endsWithCA), paused), ""},
 		{"a certificate is not good for all names", issued(certificate(1, otherSANs)), "issue Peer All"},
 		{"a certificate lacks a CA in its bundle", issued(certificate(1, otherBundle)), "issue Peer All"},
 		{"nothing while it is hibernated", issued(inState(1, Missing), func(o *Observed) { o.Hibernated = true }), ""},
@@ -114,7 +117,9 @@ func TestIssue(t *testing.T) {
 		{"the next CA: that of peers is not issued, without a PVC", issued(overlap, notCrossSigned, inState(1, Missing), allTrusted, withoutPVC), ""},
 		{"the next CA: that of servers waits with that of peers", issued(overlap, notCrossSigned, inState(1, Missing), inState(2, Missing), allTrusted, withoutPVC), ""},
 		{"the next CA: that of servers is mounted", issued(overlap, notCrossSigned, inState(2, Missing), allTrusted, withoutPVC), "issue Server Lost"},
-		{"the next CA: the controller has another certificate", issued(overlap, notCrossSigned, operator(lost), allTrusted), ""},
+		{"the next CA: the controller has another certificate", issued(overlap, notCrossSigned, operator(lost), allTrusted), "issue Operator StandIn"},
+		{"the CA and the peers were lost, without a PVC: the controller has another certificate", issued(inState(0, Missing), inState(1, Missing), operator(lost), notCrossSigned, allTrusted, withoutPVC), "issue Operator StandIn"},
+		{"the CA and the peers were lost, without a PVC: no member would accept another", issued(inState(0, Missing), inState(1, Missing), operator(lost), notCrossSigned, allTrusted, withoutPVC, func(o *Observed) { o.CanAuthenticate = false }), ""},
 		{"the next CA: the controller has no other certificate", issued(overlap, notCrossSigned, operator(lost), allTrusted, func(o *Observed) { o.CanAuthenticate = false }), "issue Operator Lost"},
 		{"the next CA is trusted: that of the controller is issued", issued(overlap, notCrossSigned, operator(lost)), "issue Operator All"},
 		{"the next CA is trusted: that of the peers is issued, without a PVC", issued(overlap, notCrossSigned, inState(1, Missing), withoutPVC), "issue Peer All"},

@@ -93,11 +93,9 @@ func (o *Observed) isCutOff() bool {
 }
 
 // allTrust is true if every pod was started with the CAs that the Secrets of the members hold.
-func (o *Observed) allTrust() bool {
-	for i := range o.Pods {
-		if o.Pods[i].Trust != o.Trust {
-			return false
-		}
-	}
-	return true
+func (o *Observed) allTrust() bool { return o.firstOtherTrust() < 0 }
+
+// firstOtherTrust returns the index of a pod that was started with other CAs, or -1.
+func (o *Observed) firstOtherTrust() int {
+	return slices.IndexFunc(o.Pods, func(p Pod) bool { return p.Trust != o.Trust })
 }

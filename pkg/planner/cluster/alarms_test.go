@@ -6,6 +6,7 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
@@ -59,6 +60,12 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"a member that was removed had raised it, too", 3, "a b c", edits(size(roomy), noSpace(3, 77)), "steady: DisarmNoSpace 3, DisarmNoSpace 4d"},
 		{"one database has no room for the largest write", 3, "a b c", edits(size(roomy), sizeOf("b", roomy+1), noSpace(1)), "steady"},
 		{"no alarm", 3, "a b c", edits(size(full)), "steady"},
+		{"it was disarmed a moment ago", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause-1)), "steady"},
+		{"it came back after a pause", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause)), "steady: DisarmNoSpace 1"},
+		{"the pause grows", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 5, 16*firstDisarmPause-1)), "steady"},
+		{"it comes back again and again", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(3), disarmed(3, 99, longestDisarmPause-1)), "steady"},
+		{"the longest pause is over", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(3), disarmed(3, 99, longestDisarmPause)), "steady: DisarmNoSpace 3"},
+		{"another alarm was disarmed", 3, "a b c", edits(size(roomy), noSpace(1, 3), disarmed(3, 1, 0)), "steady: DisarmNoSpace 1"},
 		{"one member", 1, "a", edits(size(roomy), noSpace(1)), "steady: DisarmNoSpace 1"},
 		{"the quota of one member was raised", 3, "a b c", edits(size(full), quotaOf("a", 1<<30), noSpace(1)), "steady"},
 		{"the quota of each member was raised", 3, "a b c", edits(size(full), quotaOf("a", 1<<30), quotaOf("b", 1<<30), quotaOf("c", 1<<30), noSpace(1)), "steady: DisarmNoSpace 1"},
@@ -80,6 +87,36 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 func TestLooksAgainAfterDisarming(t *testing.T) {
 	if again := Decide(observed(t, 3, "a b c", size(1), noSpace(1))).RequeueAfter; again != recheckUnannounced {
 		t.Errorf("looks again after %v", again)
+	}
+}
+
+// disarmed has the controller have disarmed the alarm of a member n times, the last time some time ago.
+func disarmed(id uint64, n int, ago time.Duration) func(*Observed) {
+	return func(o *Observed) { o.Etcd.Disarms = map[uint64]Disarms{id: {Count: n, Last: o.Now.Add(-ago)}} }
+}
+
+// TestLooksAgainAfterPause: no event tells that the next attempt to disarm an alarm is due.
+func TestLooksAgainAfterPause(t *testing.T) {
+	if again := Decide(observed(t, 3, "a b c", size(1), noSpace(1), disarmed(1, 1, firstDisarmPause/4))).RequeueAfter; again != firstDisarmPause*3/4 {
+		t.Errorf("looks again after %v", again)
+	}
+}
+
+// TestStubbornAlarm: an alarm that comes back names its member, and waits for a person.
+func TestStubbornAlarm(t *testing.T) {
+	for name, test := range map[string]struct {
+		id   uint64
+		n    int
+		want string
+	}{
+		"a member that does not respond": {3, enoughDisarms, "alarm of member c, which is not healthy: its database may be full, is still raised after 4 attempts"},
+		"a member that was removed":      {77, 9, "alarm of member 4d, which is no member any more, is still raised after 9 attempts"},
+		"not yet":                        {3, enoughDisarms - 1, ""},
+	} {
+		o := observed(t, 3, "a b c:unknown", size(1), sizeOf("c", 0), noSpace(test.id), disarmed(test.id, test.n, 0))
+		if r := writesRejected(&o); !strings.Contains(r.message, test.want) || r.byItself != (test.want == "") {
+			t.Errorf("%s: by itself %t: %s", name, r.byItself, r.message)
+		}
 	}
 }
 
@@ -118,6 +155,7 @@ func TestAdviceWhileFull(t *testing.T) {
 		"full":                      {edits(size(16 << 20)), "the database of a has reached its quota of 16Mi. Raise spec.etcd.quotaBackendBytes, or delete keys, compact the history (kubectl etcd ctl c -n n -- compaction REVISION) and defragment (kubectl etcd defrag c -n n)", "restarts"},
 		"the quota was just raised": {edits(size(16<<20), quotaOf("b", 1<<30)), "the database of a has reached its quota of 16Mi, and spec.etcd.quotaBackendBytes is 1Gi. The controller restarts the members with it", "Raise"},
 		"room again":                {edits(size(1)), "each database is below its quota again. The controller disarms the alarm.", "Raise"},
+		"it comes back":             {edits(size(1), disarmed(1, enoughDisarms, 0)), "the alarm of member a, which is healthy, is still raised after 4 attempts to disarm it", "Raise"},
 		"not known":                 {edits(size(1), func(o *Observed) { o.Pods[1].Quota = resources.Quota{} }), "the database of b has reached its quota of unknown size", "restarts"},
 	} {
 		o := observed(t, 3, "a b c", append(test.edits, noSpace(1))...)

@@ -96,12 +96,15 @@ func Decide(o Observed) Plan {
 	for _, r := range rules {
 		if plan, decided := r.decide(&o); decided {
 			plan.Rule = r.name
-			unannounced := upkeepAlarms(&o, plan)
+			unannounced, next := upkeepAlarms(&o, plan)
 			if plan.Rule != RuleFoundVolumes { // the Secrets of the earlier cluster may come back, too
 				unannounced = slices.Concat(keepCertificates(&o, plan), keepClients(&o), unannounced)
 			}
 			if (len(unannounced) > 0 || hasUnreportedClients(o.Clients, o.Cluster.Status.Clients)) && (plan.RequeueAfter == 0 || plan.RequeueAfter > recheckUnannounced) {
 				plan.RequeueAfter = recheckUnannounced
+			}
+			if next > 0 && (plan.RequeueAfter == 0 || plan.RequeueAfter > next) {
+				plan.RequeueAfter = next
 			}
 			plan.Actions = slices.Concat(labelObjects(&o, plan), addFinalizer(o.Cluster, plan), unannounced, upkeep(&o, plan), plan.Actions)
 			return plan

@@ -3,6 +3,8 @@
 
 package cluster
 
+import "time"
+
 // Etcd is what the members of etcd responded.
 type Etcd struct {
 	// Linearizable is true if a member list was read through a quorum. Nothing else
@@ -29,6 +31,15 @@ type Etcd struct {
 	// ClusterVersion is the newest cluster version that a voter says, such as 3.6.0. It is observed
 	// only if NeedsClusterVersion, and is empty otherwise, or if none says one.
 	ClusterVersion string
+	// Disarms are the attempts of this controller to disarm the alarm NOSPACE of a member, by its ID. A
+	// controller that restarts knows none.
+	Disarms map[uint64]Disarms
+}
+
+// Disarms counts the attempts to disarm one alarm. Last is the time of the last attempt.
+type Disarms struct {
+	Count int
+	Last  time.Time
 }
 
 // Health is whether a member serves.

@@ -8,6 +8,8 @@ import (
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ruleBootstrap starts the cluster with one bootstrap member, whose name the record and the
@@ -100,11 +102,30 @@ func startBootstrapMember(o *Observed) Plan {
 		// It ended as a whole, or it does not run as it was declared before.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: DeleteBootstrapPod}}, RequeueAfter: recheckWaiting}
 	default:
-		plan := waitForPod(o.Cluster, pod, recheckWaiting, Wait{ReasonWaitingForBootstrapMember, "the bootstrap member " + name + " does not respond yet", next})
+		plan := waitForPod(o.Cluster, pod, recheckWaiting, awaitBootstrapMember(o, pod, next))
 		if isPersistent(o.Cluster) && pvcByName(o.PVCs, name) == nil && !pod.Running {
 			// A user deleted the PVC before the pod could use it.
 			plan.Actions = []Action{CreatePVC{Name: name}}
 		}
 		return plan
 	}
+}
+
+// awaitBootstrapMember says why the bootstrap member does not respond. Only a person ends the wait for one
+// that runs and never responds, or whose deletion does not end: nothing proves that it is not a member.
+func awaitBootstrapMember(o *Observed, pod *Pod, next string) Wait {
+	w := Wait{ReasonWaitingForBootstrapMember, "the bootstrap member " + pod.Name + " does not respond yet", next}
+	switch {
+	case pod.Terminating && o.Now.Sub(pod.EndsBy) > recheckWaiting:
+		w.Message += ": " + diagnosis.MissingEnd(pod.Name, pod.Node)
+		w.Remedy = "Bring the node back. " + diagnosis.ConfirmNodeOff
+	case pod.Running && !pod.Terminating:
+		w.Message = "the bootstrap member " + pod.Name + " runs, and does not respond to the controller"
+		if o.Etcd.Err != "" {
+			w.Message += ": " + o.Etcd.Err
+		}
+		w.Remedy += fmt.Sprintf(" Look at its log with `kubectl logs %s -n %s`. If etcd serves there, let the controller reach TCP port %d of the pod: a NetworkPolicy or a mesh may reject it.",
+			pod.Name, o.Cluster.Namespace, resources.ClientPort)
+	}
+	return w
 }

@@ -4,9 +4,11 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
 func TestRuleBootstrap(t *testing.T) {
@@ -66,6 +68,33 @@ func TestRuleBootstrap(t *testing.T) {
 		{"the cluster is published when the status says that it serves", 1, "a", edits(clients(Missing)), "steady: EnsureClientService"},
 		{"not published to clients before it is recorded", 3, "", edits(unresponsive, bootstrapPod(nil), clients(Missing)), "bootstrap: wait WaitingForBootstrapMember"},
 	})
+}
+
+// TestDeafBootstrapMember: a bootstrap member that never responds is Stalled, and the status says what a person can do.
+func TestDeafBootstrapMember(t *testing.T) {
+	for name, test := range map[string]struct {
+		pod             Pod
+		message, remedy string
+	}{
+		"it runs":                  {Pod{Running: true}, "runs, and does not respond to the controller: dial: timed out", "let the controller reach TCP port 2379"},
+		"it does not run":          {Pod{}, "does not respond yet", "kubectl describe pod"},
+		"no node takes it":         {Pod{Waiting: "Unschedulable: 0/3 nodes"}, "no node takes the pod: 0/3 nodes", "Add a node"},
+		"its node does not end it": {Pod{Terminating: true, EndsBy: testNow, Node: "n1"}, "its node n1 has not reported", "delete its Node object"},
+	} {
+		p := test.pod
+		p.Name, p.UID, p.Owned, p.Version = "a", "pod-a", true, testVersion
+		o := observed(t, 3, "", unresponsive, func(o *Observed) { o.Pods, o.Etcd.Err = append(o.Pods, p), "dial: timed out" })
+		o.Now = testNow.Add(waits.Late)
+		o.Cluster.Status.BlockedBy = statusOf(o).BlockedBy
+		o.Now = o.Now.Add(waits.Late)
+		status := statusOf(o)
+		if b := status.BlockedBy; !strings.Contains(b.Message, test.message) || !strings.Contains(b.Unblock, test.remedy) || strings.Contains(b.Unblock, noActionNeeded) {
+			t.Errorf("%s: %s. %s", name, b.Message, b.Unblock)
+		}
+		if find(status, v1beta2.ClusterConditionStalled) == nil {
+			t.Errorf("%s: not Stalled", name)
+		}
+	}
 }
 
 // TestBootstrappedOnce goes through every place that says that a cluster has served:

@@ -278,9 +278,9 @@ func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
 	}
 }
 
-// blockedSince is since when a status has named the same reason.
+// blockedSince is since when a status has named the same wait.
 func blockedSince(now time.Time, before *v1beta2.BlockedBy, reason Reason) metav1.Time {
-	if before != nil && before.Reason == string(reason) {
+	if before != nil && isOneWait(Reason(before.Reason), reason) {
 		return before.Since
 	}
 	return metav1.NewTime(now.Truncate(time.Second))

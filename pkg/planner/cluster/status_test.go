@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -182,6 +183,36 @@ func TestBlockedBy(t *testing.T) {
 	o.Cluster.Status = first
 	if fourth := statusOf(o); fourth.BlockedBy != nil {
 		t.Errorf("no wait: %+v", fourth.BlockedBy)
+	}
+}
+
+// TestAlternatingWait: a wait whose reason goes to and fro is Stalled after its bound.
+func TestAlternatingWait(t *testing.T) {
+	bootstrapping := func(p Pod) Observed {
+		p.Name, p.UID, p.Owned, p.Version = "a", "pod-a", true, testVersion
+		return observed(t, 3, "", unresponsive, func(o *Observed) { o.Pods = append(o.Pods, p) })
+	}
+	runs, ended := Pod{Running: true}, Pod{Waiting: "CrashLoopBackOff"}
+	for name, test := range map[string]struct {
+		looks   []Observed
+		stalled bool
+	}{
+		"a container that ends again and again": {[]Observed{bootstrapping(runs), bootstrapping(ended), bootstrapping(runs), bootstrapping(ended)}, true},
+		"a quorum that comes and goes":          {[]Observed{observed(t, 3, "a b:down c:down", noQuorum), observed(t, 3, "a b c", noQuorum), observed(t, 3, "a b:down c:down", noQuorum)}, true},
+		"another wait":                          {[]Observed{bootstrapping(Pod{Waiting: "ErrImagePull"}), bootstrapping(runs)}, false},
+	} {
+		var status v1beta2.ClusterStatus
+		for i := range test.looks {
+			o := test.looks[i]
+			o.Now = testNow.Add(time.Duration(i) * waits.Late)
+			if i > 0 {
+				o.Cluster.Status.BlockedBy = status.BlockedBy
+			}
+			status = statusOf(o)
+		}
+		if c := find(status, v1beta2.ClusterConditionStalled); (c != nil) != test.stalled {
+			t.Errorf("%s: Stalled is %+v while it waits for %+v", name, c, status.BlockedBy)
+		}
 	}
 }
 

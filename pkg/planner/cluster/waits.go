@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -54,7 +55,7 @@ var Waits = waits.Table{
 	string(ReasonVersionStep):               waits.New("a version that etcd can reach in one step", waits.User, waits.Soon, "Set spec.version as the message says."),
 	string(ReasonVolumesFound):              waits.New("a decision about the PVCs of an earlier cluster", waits.User, waits.Soon, "Set spec.bootstrap.fromVolumes={} to take them back, or remove their label to begin empty beside them."),
 	string(ReasonVolumesNotFound):           waits.New("PVCs of an earlier cluster", waits.User, waits.Soon, "Bring the PVCs back, or remove spec.bootstrap.fromVolumes to begin empty."),
-	string(ReasonWaitingForBootstrapMember): waits.New("the bootstrap member", waits.Kubernetes, waits.Late, findMember),
+	string(ReasonWaitingForBootstrapMember): waits.New("the bootstrap member", waits.Kubernetes, waits.Late, findPod),
 	string(ReasonWaitingForMember):          waits.New("a member that joins or restarts", waits.Etcd, waits.Late, findMember),
 	string(ReasonWaitingForPod):             waits.New("a pod that starts or ends", waits.Kubernetes, waits.Late, findPod),
 	string(ReasonWaitingForReady):           waits.New("the kubelet, which reports a pod ready", waits.Kubernetes, waits.Late, findPod),
@@ -83,6 +84,25 @@ func rowOf(reason Reason) waits.Row {
 		return row
 	}
 	return waits.Row{EndedBy: waits.User, Bound: waits.Late, Remedy: fixSpec}
+}
+
+// oneWait lists reasons between which one wait alternates. A container that ends again and again runs in
+// between, and a quorum that does not respond has a leader now and then. The bound counts from the first of
+// them: otherwise a wait that never ends would never be Stalled.
+var oneWait = []struct{ reasons, between []Reason }{
+	{[]Reason{ReasonContainerCrashes, ReasonContainerNotCreated}, []Reason{ReasonWaitingForBootstrapMember, ReasonWaitingForMember, ReasonWaitingForPod}},
+	{[]Reason{ReasonQuorumLost, ReasonEtcdUnreachable, ReasonNoLeader}, nil},
+}
+
+// isOneWait is true for two reasons of the same wait.
+func isOneWait(before, after Reason) bool {
+	for _, w := range oneWait {
+		is, was := slices.Contains(w.reasons, after), slices.Contains(w.reasons, before)
+		if is && was || is && slices.Contains(w.between, before) || was && slices.Contains(w.between, after) {
+			return true
+		}
+	}
+	return before == after
 }
 
 // rowNeedsUser is true for a plan that waits for what only a user changes: that comes before other remedies.

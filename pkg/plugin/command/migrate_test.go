@@ -87,7 +87,7 @@ func (m *migrated) backup(name string) any {
 	if err := json.Unmarshal([]byte(body), b); err != nil {
 		m.t.Error(err)
 	}
-	b.Status = v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseSucceeded, EtcdRevision: m.revisions[name], StoredSize: 5 << 20, URI: "pvc://backups/x", Verified: true, VerifiedBy: v1beta2.VerificationHash}
+	b.Status = v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseSucceeded, EtcdRevision: m.revisions[name], SnapshotSize: 12 << 20, StoredSize: 5 << 20, URI: "pvc://backups/x", Verified: true, VerifiedBy: v1beta2.VerificationHash}
 	if m.failed == name {
 		b.Status = v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseFailed, Reason: "EtcdDenied"}
 	}

@@ -154,10 +154,8 @@ func podWaits(pod *corev1.Pod, container corev1.ContainerStatus) string {
 	if w := container.State.Waiting; w != nil && w.Message != "" {
 		return "waits: " + w.Reason + ": " + w.Message
 	}
-	for _, condition := range pod.Status.Conditions {
-		if condition.Type == corev1.PodScheduled && condition.Status == corev1.ConditionFalse {
-			return "waits for a node: " + condition.Message
-		}
+	if _, message, is := resources.Unscheduled(pod); is {
+		return "waits for a node: " + message
 	}
 	return "waits for the volume and the image"
 }

@@ -24,12 +24,12 @@ func podOf(p *corev1.Pod) *v1beta2.MemberPod {
 		Address:     p.Status.PodIP,
 	}
 	for i := range p.Status.Conditions {
-		switch c := &p.Status.Conditions[i]; {
-		case c.Type == corev1.PodReady:
+		if c := &p.Status.Conditions[i]; c.Type == corev1.PodReady {
 			pod.Ready = c.Status == corev1.ConditionTrue
-		case c.Type == corev1.PodScheduled && c.Status == corev1.ConditionFalse:
-			pod.Message = c.Reason + ": " + c.Message
 		}
+	}
+	if reason, message, is := resources.Unscheduled(p); is {
+		pod.Message = reason + ": " + message
 	}
 	for i := range p.Status.ContainerStatuses {
 		s := &p.Status.ContainerStatuses[i]
