@@ -36,6 +36,11 @@ func TestImageOfAnotherVersion(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the kubelet may restart it", 3, "a b:podv=3.7.0 c", edits(wants(next), ranFor(settledAfter-time.Second)), "rollout: wait WaitingForMember"},
 		{"the kubelet has restarted it, and its image holds the old version", 3, "a b:podv=3.7.0 c", edits(wants(next), long), "rollout: wait ImageVersion"},
+		{"the pod of another member must be made again, which keeps its version", 3, "a:claim b:claim,podv=3.7.0 c:claim,stale", edits(wants(next), long), "rollout: RecreatePod c " + before},
+		{"the pod of another member that does not serve must be made again", 3, "a:claim b:claim,podv=3.7.0 c:claim,stale,sick", edits(wants(next), long), "rollout: RecreatePod c " + before},
+		{"someone has set the image of another member", 3, "a:claim b:claim,podv=3.7.0 c:claim", edits(wants(next), long, image("c", changed)), "rollout: RecreatePod c " + before},
+		{"another member does not serve, and the rest waits", 3, "a:claim b:claim,podv=3.7.0 c:claim,sick", edits(wants(next), long), "rollout: wait ImageVersion"},
+		{"two have that image, and the pod of the third must be made again", 3, "a:claim,stale b:claim,podv=3.7.0 c:claim,podv=3.7.0", edits(wants(next), long), "rollout: MoveLeader a>b"},
 		{"the declaration is taken back", 3, "a b:podv=3.7.0 c", edits(long), "rollout: UpgradePod b " + before},
 		{"another version is declared instead", 3, "a b:podv=3.6.99 c", edits(wants(next), long), "rollout: UpgradePod b " + next},
 		{"the only member", 1, "a:podv=3.7.0", edits(wants(next), long), "rollout: wait ImageVersion"},

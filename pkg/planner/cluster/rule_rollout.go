@@ -19,17 +19,20 @@ func ruleRollout(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	rejection, rejected := rejectStep(o, low, target)
-	next := nextDue(o, !rejected)
+	mislabeled := findMislabeled(o)
+	images := !rejected && mislabeled == nil // another member with that image would be no better
+	next := nextDue(o, images)
 	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
-	if m := findMislabeled(o); m != nil {
-		return waitForImage(o, m), true
+	switch {
+	case next != nil:
+		return restart(o, next, target, images), true
+	case mislabeled != nil:
+		return waitForImage(o, mislabeled), true
+	default:
+		return rejection, rejected && nextDue(o, true) != nil
 	}
-	if next != nil {
-		return restart(o, next, target, !rejected), true
-	}
-	return rejection, rejected && nextDue(o, true) != nil
 }
 
 // nextDue returns the member that goes next, or nil; without images only members whose
@@ -125,8 +128,7 @@ func rejectStep(o *Observed, low, target *version.Version) (plan Plan, ok bool) 
 	return Plan{}, false
 }
 
-// waitForImage is the plan while an image holds another version than declared. Another member with
-// that image would be no better.
+// waitForImage is the plan while an image holds another version than declared.
 func waitForImage(o *Observed, m *Member) Plan {
 	pod := podByName(o.Pods, m.Name)
 	return wait(recheckSteady, ReasonImageVersion,
