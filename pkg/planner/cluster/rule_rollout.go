@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -25,13 +26,17 @@ func ruleRollout(o *Observed) (Plan, bool) {
 	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
-	switch {
+	switch rewritten := findRewritten(o); {
 	case next != nil:
 		return restart(o, next, target, images), true
 	case mislabeled != nil:
 		return waitForImage(o, mislabeled), true
+	case rejected && nextDue(o, true) != nil:
+		return rejection, true
+	case rewritten != nil:
+		return waitForRewriter(o, podByName(o.Pods, rewritten.Name), rewritten), true
 	default:
-		return rejection, rejected && nextDue(o, true) != nil
+		return Plan{}, false
 	}
 }
 
@@ -136,6 +141,18 @@ func waitForImage(o *Observed, m *Member) Plan {
 		fmt.Sprintf("Set spec.version to %s, or have spec.repository and spec.imageDigest name an image that holds etcd %s.", m.Version, pod.Version))
 }
 
+// waitForRewriter is the plan while something sets the image of a pod again each time after the controller has
+// put it back. A pod that is no member's yet has no m.
+func waitForRewriter(o *Observed, p *Pod, m *Member) Plan {
+	r, what := o.Record.PutBack, "etcd in it is as declared, so the image stays"
+	if !keepsImage(o, p, m) {
+		what = "it is put back again at " + r.Since.Add(pauseAfter(r.Round)).UTC().Format(time.TimeOnly) + " UTC"
+	}
+	return wait(recheckWaiting, ReasonImageRewritten,
+		fmt.Sprintf("something else than this controller has set the image of pod %s to %s again after it was put back: %s", p.Name, p.ImageName, what),
+		rowOf(ReasonImageRewritten).Remedy)
+}
+
 // awaitRestarts waits for members that restart, or are about to. It waits for an
 // unresponsive member only if other members must restart after it.
 func awaitRestarts(o *Observed, more bool) (Plan, bool) {
@@ -153,7 +170,7 @@ func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
 	pod, v := podByName(o.Pods, m.Name), target.String()
 	switch reimages := changeDueUnrequested(o, m) == reimage; {
-	case reimages && (!pod.NeedsNewPod || pvcByName(o.PVCs, m.Name) == nil):
+	case reimages && (!pod.NeedsNewPod && !pod.FromPolicy || pvcByName(o.PVCs, m.Name) == nil):
 		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 	case !reimages && !upgrade:
 		v = pod.Version
