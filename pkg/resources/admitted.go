@@ -25,12 +25,17 @@ const (
 	ImageUnconfirmed
 	// ImageChanged: something has changed it after it was admitted.
 	ImageChanged
+	// ImageUnnoted: it is what an admission policy made of the request, and the pod does not note it: the
+	// controller ended before it could write the note.
+	ImageUnnoted
 )
 
 // ImageStateOf returns where the image of etcd in a pod comes from.
 func ImageStateOf(pod *corev1.Pod) ImageState {
 	image := imageOf(pod)
 	switch admitted := pod.Annotations[AnnotationAdmittedImage]; {
+	case admitted != "" && admitted != image && isUntouched(pod):
+		return ImageUnnoted
 	case admitted != "" && admitted != image:
 		return ImageChanged
 	case admitted == "" && desiredImage(pod, image) != RequestedImage(pod):
@@ -38,6 +43,38 @@ func ImageStateOf(pod *corev1.Pod) ImageState {
 	default:
 		return ImageAdmitted
 	}
+}
+
+// isUntouched is true for a pod whose spec nothing has changed since it was created. Kubernetes counts the
+// changes from 1.33 on, those of pods that are older from zero. There a change of the image has restarted
+// the container.
+func isUntouched(pod *corev1.Pod) bool {
+	for i := range pod.Status.ContainerStatuses {
+		if s := &pod.Status.ContainerStatuses[i]; s.Name == ContainerName && s.RestartCount > 0 {
+			return false
+		}
+	}
+	return pod.Generation == 1
+}
+
+// WithNote returns live with the note of the image that was admitted, and true if it lacks that note.
+func WithNote(live *corev1.Pod) (*corev1.Pod, bool) {
+	if ImageStateOf(live) != ImageUnnoted {
+		return live, false
+	}
+	pod := live.DeepCopy()
+	noteRequested(pod)
+	return pod, true
+}
+
+// IsImageFromPolicy is true if an admission policy has changed the image of etcd when the controller requested
+// it last. Many policies do that for new pods only. So another image is better requested with a new pod.
+func IsImageFromPolicy(pod *corev1.Pod) bool {
+	admitted := pod.Annotations[AnnotationAdmittedImage]
+	if ImageStateOf(pod) == ImageUnnoted {
+		admitted = imageOf(pod)
+	}
+	return admitted != "" && desiredImage(pod, admitted) != RequestedImage(pod)
 }
 
 // noteRequested notes that the image of etcd in a pod that is about to be written is requested. The

@@ -31,6 +31,11 @@ func TestImageStateOf(t *testing.T) {
 		delete(pod.Annotations, AnnotationAdmittedImage)
 		return pod
 	}
+	untouched := func(pod *corev1.Pod, restarts int32) *corev1.Pod {
+		pod = pod.DeepCopy()
+		pod.Generation, pod.Status.ContainerStatuses = 1, []corev1.ContainerStatus{{Name: ContainerName, RestartCount: restarts}}
+		return pod
+	}
 	created := Pod(c, MemberPod{Name: first})
 	moved := registry.Member(c, created.DeepCopy())
 	upgraded, _ := WithVersion(newCluster(version("3.6.16")), created)
@@ -38,22 +43,59 @@ func TestImageStateOf(t *testing.T) {
 		pod  *corev1.Pod
 		want ImageState
 	}{
-		"created":                                     {created, ImageAdmitted},
-		"created, from another registry":              {moved, ImageAdmitted},
-		"changed by a policy when it was created":     {admitted(created), ImageAdmitted},
-		"upgraded":                                    {upgraded, ImageAdmitted},
-		"upgraded, and changed by a policy":           {admitted(upgraded), ImageAdmitted},
-		"changed by a person":                         {set(created, persons), ImageChanged},
-		"changed by a person, from another registry":  {set(moved, persons), ImageChanged},
-		"changed by a person after a policy":          {set(admitted(created), persons), ImageChanged},
-		"changed by a person to what was requested":   {set(admitted(created), imageOf(created)), ImageChanged},
-		"of an earlier release":                       {earlier(created), ImageAdmitted},
-		"of an earlier release from another registry": {earlier(moved), ImageAdmitted},
-		"of an earlier release, and changed":          {earlier(set(created, policys)), ImageUnconfirmed},
+		"created":                                               {created, ImageAdmitted},
+		"created, from another registry":                        {moved, ImageAdmitted},
+		"changed by a policy when it was created":               {admitted(created), ImageAdmitted},
+		"upgraded":                                              {upgraded, ImageAdmitted},
+		"upgraded, and changed by a policy":                     {admitted(upgraded), ImageAdmitted},
+		"changed by a person":                                   {set(created, persons), ImageChanged},
+		"changed by a person, from another registry":            {set(moved, persons), ImageChanged},
+		"changed by a person after a policy":                    {set(admitted(created), persons), ImageChanged},
+		"changed by a person to what was requested":             {set(admitted(created), imageOf(created)), ImageChanged},
+		"changed by a policy, and not noted":                    {untouched(set(created, policys), 0), ImageUnnoted},
+		"changed by a person before Kubernetes counted changes": {untouched(set(created, persons), 1), ImageChanged},
+		"created and noted":                                     {untouched(created, 0), ImageAdmitted},
+		"of an earlier release":                                 {earlier(created), ImageAdmitted},
+		"of an earlier release from another registry":           {earlier(moved), ImageAdmitted},
+		"of an earlier release, and changed":                    {earlier(set(created, policys)), ImageUnconfirmed},
 	} {
 		if got := ImageStateOf(test.pod); got != test.want {
 			t.Errorf("%s: %v, want %v", name, got, test.want)
 		}
+	}
+}
+
+// TestWithNote: a pod that lacks the note of what a policy admitted gets it once, and keeps its image.
+func TestWithNote(t *testing.T) {
+	t.Parallel()
+	pod := Pod(newCluster(), MemberPod{Name: first})
+	if _, lacks := WithNote(pod); lacks || IsImageFromPolicy(pod) {
+		t.Error("the image of a pod that no policy has changed is noted")
+	}
+	pod.Spec.Containers[0].Image, pod.Generation = "mirror.example/etcd@sha256:1", 1
+	noted, lacks := WithNote(pod)
+	if !lacks || ImageStateOf(noted) != ImageAdmitted || imageOf(noted) != imageOf(pod) || !IsImageFromPolicy(noted) || !IsImageFromPolicy(pod) {
+		t.Errorf("noted %t, image %s, %v", lacks, imageOf(noted), noted.Annotations)
+	}
+	if _, again := WithNote(noted); again {
+		t.Error("it is noted once more")
+	}
+	if _, changed := WithVersion(newCluster(), pod); changed {
+		t.Error("an image that lacks its note is requested again")
+	}
+	noted.Spec.Containers[0].Image, noted.Generation = "by/hand:1", 2
+	if _, lacks := WithNote(noted); lacks {
+		t.Error("the image of another writer counts as admitted")
+	}
+}
+
+// TestIsImageFromPolicy: the registry of the platform is no policy.
+func TestIsImageFromPolicy(t *testing.T) {
+	t.Parallel()
+	c := newCluster()
+	moved := Platform{ImageRegistry: "one.example.com"}.Member(c, Pod(c, MemberPod{Name: first}))
+	if imageOf(moved) == Image(c) || IsImageFromPolicy(moved) {
+		t.Errorf("image %s, from a policy %t", imageOf(moved), IsImageFromPolicy(moved))
 	}
 }
 

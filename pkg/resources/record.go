@@ -38,6 +38,8 @@ type Record struct {
 	// mostRemoved. No name comes back. A status from before a removal names that member, and
 	// nothing else would tell it from a member that was lost with its data.
 	Removed []string
+	// PutBack says how often images were put back that something else has set on pods.
+	PutBack PutBackRecord
 }
 
 // mostRemoved is how many removed members a record remembers. A status is hardly from before as many.
@@ -56,6 +58,7 @@ const (
 	recordRecovery        = "recovery"
 	recordRecoveries      = "recoveries"
 	recordRemoved         = "removed"
+	recordPutBack         = "imagesPutBack"
 	recordDeclaration     = "declaration"
 
 	recordSuffix = "-record"
@@ -85,7 +88,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordDeclaration} {
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordPutBack, recordDeclaration} {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
@@ -129,6 +132,7 @@ func ParseRecord(cm *corev1.ConfigMap) Record {
 		Log:             parseLog(cm.Data[recordLog]),
 		Recoveries:      strings.Fields(cm.Data[recordRecoveries]),
 		Removed:         strings.Fields(cm.Data[recordRemoved]),
+		PutBack:         parsePutBack(cm.Data[recordPutBack]),
 	}
 	r.Recovery = parseRecovery(cm.Data[recordRecovery])
 	return r
@@ -154,7 +158,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 	data := map[string]string{
 		recordClusterUID: string(c.UID), recordBootstrapMember: r.BootstrapMember, recordClusterID: r.ClusterID,
 		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "), recordDeclaration: declarationOf(c),
-		recordRemoved: strings.Join(r.Removed, " "),
+		recordRemoved: strings.Join(r.Removed, " "), recordPutBack: r.PutBack.String(),
 	}
 	if r.Recovery != nil {
 		data[recordRecovery] = formatRecovery(r.Recovery)
@@ -165,7 +169,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 
 // Equal is true if both say the same.
 func (r Record) Equal(other Record) bool {
-	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log &&
+	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() &&
 		slices.Equal(r.Recoveries, other.Recoveries) && slices.Equal(r.Removed, other.Removed) && isSameRecovery(r.Recovery, other.Recovery)
 }
 

@@ -23,6 +23,7 @@ func exampleRecord() Record {
 		},
 		Recoveries: []string{"one", "two"},
 		Removed:    []string{"c-x", "c-y"},
+		PutBack:    PutBackRecord{Round: 2, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	}
 }
 
@@ -62,6 +63,8 @@ func TestRecordsDiffer(t *testing.T) {
 		"no recovery":      func(r *Record) { r.Recovery = nil },
 		"recoveries":       func(r *Record) { r.Recoveries = r.Recoveries[1:] },
 		"removed members":  func(r *Record) { r.Removed = r.Removed[1:] },
+		"round of images":  func(r *Record) { r.PutBack.Round++ },
+		"time of a round":  func(r *Record) { r.PutBack.Since = r.PutBack.Since.Add(time.Second) },
 	} {
 		r := exampleRecord()
 		change(&r)
@@ -90,8 +93,8 @@ func TestWithRemoved(t *testing.T) {
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	cm := RecordConfigMap(newCluster(), exampleRecord())
-	cm.Data[recordRecovery], cm.Data[recordLog] = "{", "beef 3.x 1"
-	if got := ParseRecord(cm); got.Recovery != nil || got.Log != (LogRecord{}) || got.ClusterID == "" || len(got.Recoveries) != 2 {
+	cm.Data[recordRecovery], cm.Data[recordLog], cm.Data[recordPutBack] = "{", "beef 3.x 1", "2 yesterday"
+	if got := ParseRecord(cm); got.Recovery != nil || got.Log != (LogRecord{}) || got.PutBack.Round != 0 || got.ClusterID == "" || len(got.Recoveries) != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -16,6 +16,7 @@ import (
 
 // submitPod creates the pod of a member.
 func submitPod(ctx context.Context, r *run, requested *corev1.Pod) error {
+	r.seen.Record.PutBack.Mark(requested)
 	created, err := r.Objects.CreatePod(ctx, requested)
 	if err != nil {
 		return err

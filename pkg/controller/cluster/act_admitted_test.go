@@ -69,6 +69,76 @@ func TestAdmittedImageIsNoted(t *testing.T) {
 	}
 }
 
+// deafAPI is an API that ends the connection at the first update of a pod.
+type deafAPI struct {
+	*policyAPI
+	failed bool
+}
+
+func (d *deafAPI) UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
+	if !d.failed {
+		d.failed = true
+		return nil, errors.New("connection lost")
+	}
+	return d.policyAPI.UpdatePod(ctx, pod)
+}
+
+// TestAdmittedImageIsNotedLater: a note that could not be written with the creation of the pod is written later, and
+// the image does not count as changed meanwhile.
+func TestAdmittedImageIsNotedLater(t *testing.T) {
+	t.Parallel()
+	api := &deafAPI{policyAPI: &policyAPI{oneMember: stopped()}}
+	r := &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: api, Gate: api, Recorder: api}}, seen: &seen{Observed: planner.Observed{Cluster: api.cluster}}}
+	if err := submitPod(t.Context(), r, resources.Pod(api.cluster, resources.MemberPod{Name: "c-a"})); err == nil {
+		t.Fatal("the note was written")
+	}
+	api.pod.Generation = 1
+	if seen := observedPod(api.cluster, api.pod); seen.Image != resources.ImageUnnoted || !seen.FromPolicy {
+		t.Errorf("the observed image is %v, from a policy: %t", seen.Image, seen.FromPolicy)
+	}
+	if err := labelPod(t.Context(), r, planner.LabelPod{Name: "c-a", UID: "new", Role: planner.PodVoter}); err != nil {
+		t.Fatal(err)
+	}
+	api.pod.Generation = 2
+	if seen := observedPod(api.cluster, api.pod); seen.Image != resources.ImageAdmitted || !seen.FromPolicy {
+		t.Errorf("the observed image is %v, from a policy: %t", seen.Image, seen.FromPolicy)
+	}
+}
+
+// TestPodsSayTheirRound: pods that are created and images that are put back in place say in which round of the record.
+func TestPodsSayTheirRound(t *testing.T) {
+	t.Parallel()
+	api := &policyAPI{oneMember: stopped()}
+	r := &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: api, Gate: api, Recorder: api}}, seen: &seen{Observed: planner.Observed{Cluster: api.cluster}}}
+	round := func(number int) string {
+		r.seen.Record.PutBack = resources.PutBackRecord{Round: number, Since: time.Unix(1, 0)}
+		return r.seen.Record.PutBack.String()
+	}
+	want := round(1)
+	if err := submitPod(t.Context(), r, resources.Pod(api.cluster, resources.MemberPod{Name: "c-a"})); err != nil {
+		t.Fatal(err)
+	}
+	if got := observedPod(api.cluster, api.pod).PutBack; got != want {
+		t.Errorf("a new pod says %q, want %q", got, want)
+	}
+	api.pod.Spec.Containers[0].Image, api.pod.Status.ContainerStatuses = "by/hand:1", nil
+	want = round(2)
+	if err := upgradePod(t.Context(), r, planner.UpgradePod{Name: "c-a", UID: "new", Mode: planner.RestartIdle}); err != nil {
+		t.Fatal(err)
+	}
+	if got := observedPod(api.cluster, api.pod).PutBack; got != want {
+		t.Errorf("a pod whose image was put back says %q, want %q", got, want)
+	}
+	round(3)
+	api.cluster.Spec.Version = "3.6.99"
+	if err := upgradePod(t.Context(), r, planner.UpgradePod{Name: "c-a", UID: "new", Mode: planner.RestartIdle}); err != nil {
+		t.Fatal(err)
+	}
+	if got := observedPod(api.cluster, api.pod).PutBack; got != want {
+		t.Errorf("a pod that was upgraded says %q, want %q", got, want)
+	}
+}
+
 // responses of members by name.
 type respondingAPI struct {
 	*policyAPI

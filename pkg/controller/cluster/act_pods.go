@@ -200,16 +200,17 @@ func readOwnedPod(ctx context.Context, r *run, name, uid string) (*corev1.Pod, e
 	return live, nil
 }
 
-// labelPod says on the pod what its member is, and what it was made from.
+// labelPod says on the pod what its member is, what it was made from, and which image was admitted.
 func labelPod(ctx context.Context, r *run, a planner.LabelPod) error {
 	return updateObservedPod(ctx, r, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
-		adopted, unknown := resources.Adopted(r.seen.Cluster, live)
+		noted, unnoted := resources.WithNote(live)
+		adopted, unknown := resources.Adopted(r.seen.Cluster, noted)
 		pod, other := resources.WithRole(adopted, string(a.Role))
 		if a.Joined {
 			done, might := resources.Joined(r.seen.Cluster, pod)
-			return done, unknown || other || might
+			return done, unnoted || unknown || other || might
 		}
-		return pod, unknown || other
+		return pod, unnoted || unknown || other
 	})
 }
 

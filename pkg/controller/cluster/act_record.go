@@ -177,6 +177,23 @@ func recordDeclaration(ctx context.Context, r *run, _ planner.RecordDeclaration)
 	return updateRecord(ctx, r, live, record)
 }
 
+// recordPutBack writes down that images are put back once more.
+func recordPutBack(ctx context.Context, r *run, a planner.RecordPutBack) error {
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	if record.PutBack.String() != r.seen.Record.PutBack.String() {
+		return fmt.Errorf("the record of images that were put back has changed since it was observed: %w", reconcile.ErrStale)
+	}
+	record.PutBack = a.PutBack
+	if err := updateRecord(ctx, r, live, record); err != nil {
+		return err
+	}
+	r.seen.Record.PutBack = a.PutBack // the pods that the rest of the plan creates are of this round
+	return nil
+}
+
 // recordRemoved writes down that a member was removed from etcd.
 func recordRemoved(ctx context.Context, r *run, name string) error {
 	live, record, err := readRecord(ctx, r)

@@ -112,6 +112,9 @@ func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
 			}
 		}
 		changed, differs := r.Platform.WithVersion(r.seen.Cluster, live)
+		if resources.ImageStateOf(live) == resources.ImageChanged {
+			r.seen.Record.PutBack.Mark(changed)
+		}
 		done = differs
 		return changed, differs
 	})

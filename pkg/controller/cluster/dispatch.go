@@ -26,6 +26,7 @@ var effects = index(
 	on(writeRecord),
 	on(recordBootstrap),
 	on(recordDeclaration).upkeep(),
+	on(recordPutBack),
 	// act_services.go: the headless Service and the client Service
 	on(createPeerService),
 	on(repairPeerService).upkeep(),

@@ -300,6 +300,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	}
 	o.Outdated = resources.RequestedImage(p) != resources.Image(c)
 	o.Image, o.ImageName = resources.ImageStateOf(p), resources.EtcdImage(p)
+	o.PutBack, o.FromPolicy = p.Annotations[resources.AnnotationPutBack], resources.IsImageFromPolicy(p)
 	o.NeedsNewPod = o.Owned && (o.Outdated || o.Version != resources.Version(c)) && resources.NeedsNewPod(c, p)
 	for i := range p.Status.ContainerStatuses {
 		cs := &p.Status.ContainerStatuses[i]

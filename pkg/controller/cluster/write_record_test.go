@@ -84,6 +84,28 @@ func TestWriteRecord(t *testing.T) {
 	}
 }
 
+// TestRecordPutBack: a round is recorded once, not by a controller that has not seen the round before, and the pods
+// that the same plan creates are of that round.
+func TestRecordPutBack(t *testing.T) {
+	t.Parallel()
+	l, r := livingCluster(t)
+	round := resources.PutBackRecord{Round: 1, Since: noon().Now().UTC()}
+	if err := recordPutBack(t.Context(), r, planner.RecordPutBack{PutBack: round}); err != nil {
+		t.Fatal(err)
+	}
+	if got := resources.ParseRecord(l.record()); got.PutBack != round || got.ClusterID != "beef" {
+		t.Errorf("it says %v", l.record().Data)
+	}
+	pod := &corev1.Pod{}
+	if r.seen.Record.PutBack.Mark(pod); pod.Annotations[resources.AnnotationPutBack] != round.String() {
+		t.Errorf("a pod that is created now says %v", pod.Annotations)
+	}
+	r.seen.Record.PutBack = resources.PutBackRecord{}
+	if err := recordPutBack(t.Context(), r, planner.RecordPutBack{PutBack: round}); !errors.Is(err, reconcile.ErrStale) {
+		t.Errorf("a round that was not seen: %v", err)
+	}
+}
+
 // creations counts the attempts to create a ConfigMap.
 type creations struct {
 	*deletedCluster
@@ -138,6 +160,7 @@ func TestRecordIsDeleted(t *testing.T) {
 		"bootstrap PVC": func() error { return createBootstrapPVC(t.Context(), r, planner.CreatePVC{Name: "c-x"}) },
 		"cluster ID":    func() error { return recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}) },
 		"log":           func() error { return recordLog(t.Context(), r, planner.RecordLog{}) },
+		"put back":      func() error { return recordPutBack(t.Context(), r, planner.RecordPutBack{}) },
 		"recovery":      func() error { return recordRecovery(t.Context(), r, planner.RecordRecovery{Recovery: recovery}) },
 		"recovery member": func() error {
 			return createRecoveryMember(t.Context(), r, planner.CreateRecoveryMember{Recovery: recovery})

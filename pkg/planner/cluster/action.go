@@ -255,6 +255,10 @@ type RepairPVC struct{ Name, UID string }
 // since the observation.
 type RecordLog struct{ Log resources.LogRecord }
 
+// RecordPutBack writes down that images are put back once more, if the record has not changed since the
+// observation. It comes before the pods change.
+type RecordPutBack struct{ PutBack resources.PutBackRecord }
+
 // ForceSnapshot adds entries to the log of etcd that change nothing, so that members take a
 // raft snapshot behind the entries before.
 type ForceSnapshot struct{ Entries int }
@@ -292,8 +296,8 @@ const (
 // missing. If they have only lost their labels, they get them back.
 type FindMember struct{ Name string }
 
-// LabelPod writes the role of a member on its pod, and the template of the pod if the pod has
-// none. Joined is true for a voter that has its data and must never start without it.
+// LabelPod writes the role of a member on its pod, and the template of the pod and the image that was
+// admitted if the pod does not say them. Joined is true for a voter that has its data and must never start without it.
 type LabelPod struct {
 	Name, UID string
 	Role      PodRole
@@ -337,6 +341,7 @@ func (DeletePVC) action()                 {}
 func (ReleasePVC) action()                {}
 func (RepairPVC) action()                 {}
 func (RecordLog) action()                 {}
+func (RecordPutBack) action()             {}
 func (ForceSnapshot) action()             {}
 func (UpgradePod) action()                {}
 func (RecreatePod) action()               {}

@@ -42,7 +42,7 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //	learner unstarted unmanaged   what it is to etcd
 //	old                          a member of the etcd that the cluster takes over; it has no pod
 //	sick unknown noleader        whether it serves
-//	nopod notready restarting down terminating finished theirs outdated stale unasked neverran needsnew    its pod
+//	nopod notready restarting down terminating finished theirs outdated stale unasked neverran needsnew policy    its pod
 //	leaving routed              whether clients are sent away from it, and still led to it
 //	claim deadclaim              its volume
 //	away=…                      for how many minutes it could not come back by itself
@@ -206,6 +206,8 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *PVC, bo
 			p.Unstarted = true
 		case "needsnew":
 			p.NeedsNewPod = true
+		case "policy":
+			p.FromPolicy = true
 		case "notready":
 			p.Ready = false
 		case "restarting":
@@ -406,6 +408,8 @@ func describeAction(action Action) string {
 		return kind + " " + a.Name
 	case RecordLog:
 		return fmt.Sprintf("%s %s 3.%d %d %t", kind, a.Log.ClusterID, a.Log.Minor, a.Log.Index, a.Log.Readable)
+	case RecordPutBack:
+		return fmt.Sprintf("%s %d", kind, a.PutBack.Round)
 	case ForceSnapshot:
 		return fmt.Sprintf("%s %d", kind, a.Entries)
 	case RepairPVC:

@@ -38,7 +38,7 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 	case isGone(pod):
 		return asDeclared // it comes back as declared, or a new member replaces it
 	}
-	unrequested := hasUnrequestedImage(o.Now, pod, m)
+	unrequested := putsBack(o, pod, m)
 	// Nothing shows whether the container that runs was started before the image changed or after. So it ends
 	// with its pod. One that does not run starts with the image that the pod has then.
 	stale := declarationOf(o).isStale(pod) || pod.Fills || unrequested && pod.Running

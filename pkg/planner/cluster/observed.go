@@ -181,6 +181,11 @@ type Pod struct {
 	// ImageName is the image that the pod has, and Image says where that comes from.
 	ImageName string
 	Image     resources.ImageState
+	// PutBack names the round of the record in which the image was requested last, by a new pod or in place.
+	PutBack string
+	// FromPolicy is true if an admission policy has changed the requested image. It may do so for new
+	// pods only. See resources.IsImageFromPolicy.
+	FromPolicy bool
 	// NeedsNewPod is true if another version or image is desired that must not run in this pod: a
 	// new pod has other flags, variables or probes. See resources.NeedsNewPod.
 	NeedsNewPod bool

@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const (
@@ -45,13 +44,19 @@ func isUsable(o *Observed, p *Pod) bool {
 	switch {
 	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), declarationOf(o).isStale(p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
 		return false
-	case p.Image == resources.ImageChanged, !p.Running && isTied(o, p) && o.Now.Sub(p.Made) > patienceForPrepared(o):
+	case putsBack(o, p, nil), !p.Running && isTied(o, p) && o.Now.Sub(p.Made) > patienceForPrepared(o):
 		return false
 	case upgradePathOf(o).joinVersion() != "":
 		return isSameVersion(p.Version, parse(upgradePathOf(o).joinVersion()))
 	default:
 		return !hasOtherImage(o.Cluster, p)
 	}
+}
+
+// awaitsPutBack is true for a prepared pod that does not keep the image that something else has set, and is
+// replaced a little later.
+func awaitsPutBack(o *Observed, p *Pod) bool {
+	return hasUnrequestedImage(o.Now, p, nil) && !keepsImage(o, p, nil)
 }
 
 // isTied is true for a pod that may not run because of the node that it or its PVC is tied to, which may not
@@ -86,7 +91,7 @@ func isWaiting(p *Pod) bool {
 // nextPrepared returns the prepared pod whose member is added next; nil if none waits yet.
 func nextPrepared(o *Observed) *Pod {
 	for i := range o.Prepared {
-		if p := &o.Prepared[i]; isWaiting(p) && isUsable(o, p) && memberByName(o.Etcd.Members, p.Name) == nil {
+		if p := &o.Prepared[i]; isWaiting(p) && isUsable(o, p) && !awaitsPutBack(o, p) && memberByName(o.Etcd.Members, p.Name) == nil {
 			return p
 		}
 	}

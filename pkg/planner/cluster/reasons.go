@@ -44,6 +44,8 @@ const (
 	ReasonForbidden Reason = "Forbidden"
 	// ReasonImageNotPulled: a node cannot pull the image of a pod. Ends when spec.version, spec.repository or the credentials change, or the registry serves the image.
 	ReasonImageNotPulled Reason = "ImageNotPulled"
+	// ReasonImageRewritten: something else than the controller sets the image of a pod again each time after the controller has put it back. Ends when the members restart after that has stopped, or when the spec names that image.
+	ReasonImageRewritten Reason = "ImageRewritten"
 	// ReasonImageVersion: the image of a member holds another version of etcd than its tag says. Ends when spec.version, spec.repository or spec.imageDigest changes.
 	ReasonImageVersion Reason = "ImageVersion"
 	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends when it has, or when another member replaces it because it does not advance.

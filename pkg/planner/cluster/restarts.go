@@ -40,14 +40,14 @@ func runsOther(p *Pod, m *Member) bool {
 
 // hasUnrequestedImage is true if something else than the controller and an admission policy has set the
 // image of a pod. A pod of an earlier release does not say which of them did. There another
-// version is the evidence.
+// version is the evidence. A pod that is no member's yet has no m.
 func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
 	switch p.Image {
 	case resources.ImageChanged:
 		return true
 	case resources.ImageUnconfirmed:
-		return runsOther(p, m) && hasSettled(now, p)
-	case resources.ImageAdmitted:
+		return m != nil && runsOther(p, m) && hasSettled(now, p)
+	case resources.ImageAdmitted, resources.ImageUnnoted:
 		return false
 	default:
 		return false
@@ -58,7 +58,8 @@ func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
 // its tag says; nil if there is none.
 func findMislabeled(o *Observed) *Member {
 	for _, m := range listOwnVoters(o.Etcd.Members) {
-		if pod := podByName(o.Pods, m.Name); !isGone(pod) && runsOther(pod, m) && hasSettled(o.Now, pod) && changeDue(o, m) == asDeclared {
+		pod := podByName(o.Pods, m.Name)
+		if !isGone(pod) && runsOther(pod, m) && hasSettled(o.Now, pod) && changeDue(o, m) == asDeclared && !hasUnrequestedImage(o.Now, pod, m) {
 			return m
 		}
 	}

@@ -36,6 +36,11 @@ func TestImageOfAnotherVersion(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the kubelet may restart it", 3, "a b:podv=3.7.0 c", edits(wants(next), ranFor(settledAfter-time.Second)), "rollout: wait WaitingForMember"},
 		{"the kubelet has restarted it, and its image holds the old version", 3, "a b:podv=3.7.0 c", edits(wants(next), long), "rollout: wait ImageVersion"},
+		{"the pod of another member must be made again, which keeps its version", 3, "a:claim b:claim,podv=3.7.0 c:claim,stale", edits(wants(next), long), "rollout: RecreatePod c " + before},
+		{"the pod of another member that does not serve must be made again", 3, "a:claim b:claim,podv=3.7.0 c:claim,stale,sick", edits(wants(next), long), "rollout: RecreatePod c " + before},
+		{"someone has set the image of another member", 3, "a:claim b:claim,podv=3.7.0 c:claim", edits(wants(next), long, image("c", changed)), "rollout: RecordPutBack 1, RecreatePod c " + before},
+		{"another member does not serve, and the rest waits", 3, "a:claim b:claim,podv=3.7.0 c:claim,sick", edits(wants(next), long), "rollout: wait ImageVersion"},
+		{"two have that image, and the pod of the third must be made again", 3, "a:claim,stale b:claim,podv=3.7.0 c:claim,podv=3.7.0", edits(wants(next), long), "rollout: MoveLeader a>b"},
 		{"the declaration is taken back", 3, "a b:podv=3.7.0 c", edits(long), "rollout: UpgradePod b " + before},
 		{"another version is declared instead", 3, "a b:podv=3.6.99 c", edits(wants(next), long), "rollout: UpgradePod b " + next},
 		{"the only member", 1, "a:podv=3.7.0", edits(wants(next), long), "rollout: wait ImageVersion"},
@@ -45,20 +50,30 @@ func TestImageOfAnotherVersion(t *testing.T) {
 		{"a cluster with such images grows", 3, "a:v=3.6.16 b:v=3.6.16", edits(long), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"a cluster with such images shrinks", 1, "a:v=3.6.16 b:v=3.6.16", edits(long), "scale-down: LabelPod b leaving"},
 
-		{"someone has set another image", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(long, image("b", changed)), "rollout: RecreatePod b " + before},
-		{"the kubelet may restart it once more", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(ranFor(time.Second), image("b", changed)), "rollout: wait WaitingForMember"},
-		{"someone has set another image of the same version", 3, "a:claim b:claim c:claim", edits(image("b", changed)), "rollout: RecreatePod b " + before},
-		{"someone has set the image of the leader", 3, "a:claim b:claim c:claim", edits(image("a", changed)), "rollout: MoveLeader a>b"},
-		{"someone has set the image of the only member", 1, "a:claim", edits(image("a", changed)), "rollout: RecreatePod a " + before + " outage"},
-		{"without a PVC another member replaces it", 3, "a b c", edits(image("b", changed)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
-		{"someone has set an image that does not exist", 3, "a b:down c", edits(image("b", changed)), "repair: UpgradePod b " + before + " idle"},
-		{"the same without a quorum", 1, "a:down", edits(noQuorum, lastSaid(before), image("a", changed)), "repair: UpgradePod a " + before + " idle"},
-		{"someone has set an image while another member does not serve", 3, "a:sick,claim b:claim c:claim", edits(image("b", changed)), "rollout: wait WaitingForMember"},
-		{"someone has set the image of a joining member", 3, "a b d:learner,unstarted,down", edits(image("d", changed)), "joining: UpgradePod d " + before + " idle"},
-		{"another version is declared at the same time", 3, "a:claim b:claim c:claim", edits(wants(next), image("b", changed)), "rollout: RecreatePod b " + next},
+		{"someone has set another image", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(long, image("b", changed)), "rollout: RecordPutBack 1, RecreatePod b " + before},
+		{"the kubelet may restart it once more", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(ranFor(time.Second), image("b", changed)), "rollout: RecordPutBack 1, wait WaitingForMember"},
+		{"someone has set another image of the same version", 3, "a:claim b:claim c:claim", edits(image("b", changed)), "rollout: RecordPutBack 1, RecreatePod b " + before},
+		{"someone has set the image of the leader", 3, "a:claim b:claim c:claim", edits(image("a", changed)), "rollout: RecordPutBack 1, MoveLeader a>b"},
+		{"someone has set the image of the only member", 1, "a:claim", edits(image("a", changed)), "rollout: RecordPutBack 1, RecreatePod a " + before + " outage"},
+		{"without a PVC another member replaces it", 3, "a b c", edits(image("b", changed)), "scale-up: RecordPutBack 1, AddLearner c-new, AdmitPod c-new[a b c c-new]"},
+		{"someone has set an image that does not exist", 3, "a b:down c", edits(image("b", changed)), "repair: RecordPutBack 1, UpgradePod b " + before + " idle"},
+		{"the same without a quorum", 1, "a:down", edits(noQuorum, lastSaid(before), image("a", changed)), "repair: RecordPutBack 1, UpgradePod a " + before + " idle"},
+		{"someone has set an image while another member does not serve", 3, "a:sick,claim b:claim c:claim", edits(image("b", changed)), "rollout: RecordPutBack 1, wait WaitingForMember"},
+		{"someone has set the image of a joining member", 3, "a b d:learner,unstarted,down", edits(image("d", changed)), "joining: RecordPutBack 1, UpgradePod d " + before + " idle"},
+		{"another version is declared at the same time", 3, "a:claim b:claim c:claim", edits(wants(next), image("b", changed)), "rollout: RecordPutBack 1, RecreatePod b " + next},
 		{"a policy or a person, in a pod of an earlier release", 3, "a b c", edits(long, image("b", unconfirmed)), "steady"},
 		{"the same, and it does not run", 3, "a b:down c", edits(image("b", unconfirmed)), "steady"},
-		{"the same, and it runs another version", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(long, image("b", unconfirmed)), "rollout: RecreatePod b " + before},
+		{"the same, and it runs another version", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(long, image("b", unconfirmed)), "rollout: RecordPutBack 1, RecreatePod b " + before},
+	})
+}
+
+// TestAdmittedImageIsNoted: a pod that does not say which image was admitted gets the note, if nothing else can
+// have set that image.
+func TestAdmittedImageIsNoted(t *testing.T) {
+	unnoted := image("b", resources.ImageUnnoted)
+	checkDecisions(t, []decision{
+		{"a new pod", 3, "a b c", append(made("b", noteWithin-time.Second), unnoted), "steady: LabelPod b voter"},
+		{"an old pod", 3, "a b c", append(made("b", noteWithin), unnoted), "steady"},
 	})
 }
 
@@ -68,7 +83,7 @@ func TestPreparedPodWithAnotherImage(t *testing.T) {
 		{"a prepared pod whose image someone has set", 3, "a b", edits(func(o *Observed) {
 			prepareMissing(o)
 			o.Prepared[0].Image = resources.ImageChanged
-		}), "scale-up: DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
+		}), "scale-up: RecordPutBack 1, DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
 	})
 }
 

@@ -9,7 +9,6 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // ruleJoining finishes the membership change that is under way: a learner is
@@ -20,6 +19,8 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	pod := podByName(o.Pods, m.Name)
+	// It waits for an image that is not wanted any more.
+	unwanted := !isGone(pod) && !pod.Running && (pod.Outdated || putsBack(o, pod, m)) && upgradePathOf(o).joinVersion() == ""
 	switch {
 	case m.Learner && len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+surge(o):
 		return removeMember(o, m, RemoveSurplus), true
@@ -52,10 +53,9 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name}}, RequeueAfter: promotionPace(o.Now, pod)}, true
 	case declarationOf(o).isStale(pod) && (!m.Started || !pod.Running):
 		return recreateJoining(o, m, pod.Version), true
-	case pod.Outdated && !pod.Running && pod.NeedsNewPod && upgradePathOf(o).joinVersion() == "":
+	case unwanted && (pod.NeedsNewPod || pod.FromPolicy):
 		return recreateJoining(o, m, o.Cluster.Spec.Version), true
-	case (pod.Outdated || pod.Image == resources.ImageChanged) && !pod.Running && upgradePathOf(o).joinVersion() == "":
-		// It waits for an image that is not wanted any more.
+	case unwanted:
 		return Plan{Actions: []Action{
 			UpgradePod{Name: pod.Name, UID: pod.UID, Version: o.Cluster.Spec.Version, Mode: RestartIdle},
 		}, RequeueAfter: recheckWaiting}, true

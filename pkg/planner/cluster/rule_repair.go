@@ -3,11 +3,7 @@
 
 package cluster
 
-import (
-	"k8s.io/apimachinery/pkg/util/version"
-
-	"github.com/etcd-operator/etcd-operator/pkg/resources"
-)
+import "k8s.io/apimachinery/pkg/util/version"
 
 // ruleRepair gives pods whose container does not run what is declared now. It stops nothing
 // that serves, so it needs no quorum and waits for no other member. It brings members back
@@ -62,9 +58,9 @@ func repairUnnamed(o *Observed, target *version.Version) []Action {
 		case !p.Owned || isGone(p) || p.Running || pvcByName(o.PVCs, p.Name) == nil || memberByName(o.Etcd.Members, p.Name) != nil, isLastToKnow(o, p):
 		case declarationOf(o).isStale(p), p.Fills, canOnlyJoin(o, p):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: p.Version, Mode: RestartIdle})
-		case p.Outdated && isSameVersion(p.Version, target) && p.NeedsNewPod:
+		case p.Outdated && isSameVersion(p.Version, target) && (p.NeedsNewPod || p.FromPolicy):
 			actions = append(actions, RecreatePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
-		case (p.Outdated || p.Image == resources.ImageChanged) && isSameVersion(p.Version, target): // from another repository
+		case (p.Outdated || putsBack(o, p, nil)) && isSameVersion(p.Version, target): // from another repository
 			actions = append(actions, UpgradePod{Name: p.Name, UID: p.UID, Version: target.String(), Mode: RestartIdle})
 		}
 	}

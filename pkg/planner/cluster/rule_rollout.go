@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -19,17 +20,24 @@ func ruleRollout(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	rejection, rejected := rejectStep(o, low, target)
-	next := nextDue(o, !rejected)
+	mislabeled := findMislabeled(o)
+	images := !rejected && mislabeled == nil // another member with that image would be no better
+	next := nextDue(o, images)
 	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
-	if m := findMislabeled(o); m != nil {
-		return waitForImage(o, m), true
+	switch rewritten := findRewritten(o); {
+	case next != nil:
+		return restart(o, next, target, images), true
+	case mislabeled != nil:
+		return waitForImage(o, mislabeled), true
+	case rejected && nextDue(o, true) != nil:
+		return rejection, true
+	case rewritten != nil:
+		return waitForRewriter(o, podByName(o.Pods, rewritten.Name), rewritten), true
+	default:
+		return Plan{}, false
 	}
-	if next != nil {
-		return restart(o, next, target, !rejected), true
-	}
-	return rejection, rejected && nextDue(o, true) != nil
 }
 
 // nextDue returns the member that goes next, or nil; without images only members whose
@@ -125,13 +133,24 @@ func rejectStep(o *Observed, low, target *version.Version) (plan Plan, ok bool) 
 	return Plan{}, false
 }
 
-// waitForImage is the plan while an image holds another version than declared. Another member with
-// that image would be no better.
+// waitForImage is the plan while an image holds another version than declared.
 func waitForImage(o *Observed, m *Member) Plan {
 	pod := podByName(o.Pods, m.Name)
 	return wait(recheckSteady, ReasonImageVersion,
 		fmt.Sprintf("member %s runs etcd %s: its image %s does not hold %s", m.Name, m.Version, pod.ImageName, pod.Version),
 		fmt.Sprintf("Set spec.version to %s, or have spec.repository and spec.imageDigest name an image that holds etcd %s.", m.Version, pod.Version))
+}
+
+// waitForRewriter is the plan while something sets the image of a pod again each time after the controller has
+// put it back. A pod that is no member's yet has no m.
+func waitForRewriter(o *Observed, p *Pod, m *Member) Plan {
+	r, what := o.Record.PutBack, "etcd in it is as declared, so the image stays"
+	if !keepsImage(o, p, m) {
+		what = "it is put back again at " + r.Since.Add(pauseAfter(r.Round)).UTC().Format(time.TimeOnly) + " UTC"
+	}
+	return wait(recheckWaiting, ReasonImageRewritten,
+		fmt.Sprintf("something else than this controller has set the image of pod %s to %s again after it was put back: %s", p.Name, p.ImageName, what),
+		rowOf(ReasonImageRewritten).Remedy)
 }
 
 // awaitRestarts waits for members that restart, or are about to. It waits for an
@@ -151,7 +170,7 @@ func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
 	pod, v := podByName(o.Pods, m.Name), target.String()
 	switch reimages := changeDueUnrequested(o, m) == reimage; {
-	case reimages && (!pod.NeedsNewPod || pvcByName(o.PVCs, m.Name) == nil):
+	case reimages && (!pod.NeedsNewPod && !pod.FromPolicy || pvcByName(o.PVCs, m.Name) == nil):
 		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 	case !reimages && !upgrade:
 		v = pod.Version

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // lastSaid puts into the last status that every member ran a version.
@@ -93,6 +94,14 @@ func TestVersionStepWithANewPod(t *testing.T) {
 			edits(wants("3.3.27")), "rollout: UpgradePod b 3.3.27"},
 		{"to the first version with learners, too", 3, "a:needsnew,v=3.3.27,podv=3.3.27 b:needsnew,v=3.3.27,podv=3.3.27 c:needsnew,v=3.3.27,podv=3.3.27",
 			edits(wants("3.4.30")), "rollout: UpgradePod b 3.4.30"},
+		{"where a policy changes images the pod is made again", 3, "a:claim,policy b:claim,policy c:claim,policy", edits(wants(next)), "rollout: RecreatePod b " + next},
+		{"where a policy changes images, and the member does not run", 3, "a:claim b:claim,policy,podv=3.7.0,down c:claim", nil, "repair: RecreatePod b " + testVersion + " idle"},
+		{"where a policy changes images, without a name and a status", 3, "a:claim,outdated,policy", edits(noQuorum, unnamed), "repair: RecreatePod a " + testVersion + " idle"},
+		{"where a policy changes images, a joining member", 3, "a:claim b:claim d:learner,unstarted,outdated,policy,claim,podv=3.6.99", nil, "joining: RecreatePod d " + testVersion + " idle"},
+		{"where a policy changes images, a joining member whose image someone has set", 3, "a:claim b:claim d:learner,unstarted,down,policy,claim", edits(image("d", resources.ImageChanged)),
+			"joining: RecordPutBack 1, RecreatePod d " + testVersion + " idle"},
+		{"where a policy changes images, without a PVC", 3, "a:policy b:policy c:policy", edits(wants(next)), "rollout: UpgradePod b " + next},
+		{"where a policy changes images at rest nothing is due", 3, "a:claim,policy b:claim,policy c:policy", nil, "steady"},
 		{"at rest nothing is due", 3, "a:needsnew b:needsnew,claim c:needsnew", nil, "steady"},
 		{"a joining member whose image does not exist", 3, "a:claim b:claim d:learner,unstarted,outdated,needsnew,claim,podv=3.6.99", edits(wants(testVersion)),
 			"joining: RecreatePod d " + testVersion + " idle"},

@@ -3,7 +3,12 @@
 
 package cluster
 
-import "github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+import (
+	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 // upkeep returns the actions that keep the services and the budget right. They
 // touch no member, so they go along with whatever else is done.
@@ -12,6 +17,9 @@ func upkeep(o *Observed, plan Plan) []Action {
 		return nil
 	}
 	var actions []Action
+	if r, begins := nextRound(o); begins && o.Record.State == Current && plan.Rule != RuleRecovery && plan.Rule != RuleCertificates && plan.Rule != RuleRecord {
+		actions = append(actions, RecordPutBack{PutBack: r})
+	}
 	if o.PeerService == Drifted {
 		actions = append(actions, RepairPeerService{})
 	}
@@ -50,8 +58,12 @@ func keepsUp(o *Observed, plan Plan) bool {
 	}
 }
 
+// noteWithin is for how long after the creation of a pod its image may still be noted as the admitted one. An
+// older pod may be from a Kubernetes that did not count changes.
+const noteWithin = time.Hour
+
 // upkeepRoles labels the pods with what their members are, and those that do not say
-// what they were made from. Voters that have joined have their data. Pods that need not
+// what they were made from, or which image was admitted. Voters that have joined have their data. Pods that need not
 // stay out of the client Service any longer rejoin it.
 func upkeepRoles(o *Observed, plan Plan) []Action {
 	if !o.Etcd.Linearizable {
@@ -72,7 +84,8 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 			role = PodDraining
 		}
 		joined := m.Started && !m.Learner
-		if p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill {
+		unnoted := p.Image == resources.ImageUnnoted && o.Now.Sub(p.Made) < noteWithin
+		if p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill || unnoted {
 			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role, Joined: joined})
 		}
 	}

@@ -89,5 +89,8 @@ func awaitPrepared(o *Observed) Plan {
 			break
 		}
 	}
+	if next != nil && awaitsPutBack(o, next) {
+		return waitForRewriter(o, next, nil)
+	}
 	return waitForPod(o.Cluster, next, recheckWaiting, Wait{ReasonWaitingForPod, message, noActionNeeded})
 }

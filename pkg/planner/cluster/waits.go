@@ -34,6 +34,7 @@ var Waits = waits.Table{
 	string(ReasonExistingEtcdUnsuitable):    waits.New("an etcd that members of this cluster can join", waits.User, waits.Soon, "Change what the message names in that etcd."),
 	string(ReasonForbidden):                 waits.New("a permission in Kubernetes", waits.User, waits.Soon, "Give the controller the permission that the message names."),
 	string(ReasonImageNotPulled):            waits.New("an image that Kubernetes can pull", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.pod.imagePullSecrets so that the nodes can pull the image."),
+	string(ReasonImageRewritten):            waits.New("the end of changes to the images of the pods", waits.User, waits.Soon, "Exclude the pods of the cluster from the program that sets their image, then restart the members with `kubectl etcd restart`. Or name that image with spec.repository and spec.imageDigest."),
 	string(ReasonImageVersion):              waits.New("an image that holds the declared version", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.imageDigest."),
 	string(ReasonLearnerCatchingUp):         waits.Copy("a learner that reads the log", waits.Etcd, learnerPatience, "No user has to act for this member: another member replaces it. Check the network and the disks of the nodes."),
 	string(ReasonNameConflict):              waits.New("a name that an object of another owner has", waits.User, waits.Soon, "Delete the object that the message names, or give the cluster another name."),

@@ -50,6 +50,7 @@ func (w *World) setImage(e schedules.Event) {
 		for i := range p.Spec.Containers {
 			if c := &p.Spec.Containers[i]; c.Name == resources.ContainerName {
 				c.Image = policy + image
+				p.Generation++ // as Kubernetes does for each change of a spec but the choice of the node
 			}
 		}
 	})

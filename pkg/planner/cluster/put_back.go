@@ -1,0 +1,107 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"slices"
+	"time"
+
+	corev1 "k8s.io/api/core/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// An image that a person has set by mistake is put back. A program that sets it again each time would make the
+// controller restart members for ever. So images are put back in rounds, which the record counts: in one round
+// the image of each pod is put back once, and the next round begins later each time. After patientRounds a
+// member that serves the declared version keeps its image.
+const (
+	patientRounds = 2
+	firstPause    = 10 * time.Second
+	longestPause  = 30 * time.Minute
+	// putBackMemory is after which time another image is a new mistake. It is longer than longestPause.
+	putBackMemory = time.Hour
+)
+
+// putsBack is true for a pod whose image something else has set, and is put back now. A pod that is no
+// member's yet has no m.
+func putsBack(o *Observed, p *Pod, m *Member) bool {
+	switch {
+	case !hasUnrequestedImage(o.Now, p, m), keepsImage(o, p, m):
+		return false
+	case !cameBack(o.Record.PutBack, p):
+		return true
+	default:
+		return !o.Now.Before(o.Record.PutBack.Since.Add(pauseAfter(o.Record.PutBack.Round)))
+	}
+}
+
+// cameBack is true for a pod that was created with the requested image in this round, or whose image was put back
+// in place. If something else has set its image since, that is not the first time.
+func cameBack(r resources.PutBackRecord, p *Pod) bool { return r.Round > 0 && p.PutBack == r.String() }
+
+// pauseAfter is how long after the beginning of a round the next one may begin. It doubles with each round.
+func pauseAfter(round int) time.Duration {
+	pause := firstPause
+	for ; round > 1 && pause < longestPause; round-- {
+		pause *= 2
+	}
+	return min(pause, longestPause)
+}
+
+// isForgotten is true if the image of a pod was set so long after the last round that it is a new mistake. A
+// container starts again when its image changes, by the clock of its node.
+func isForgotten(o *Observed, p *Pod) bool {
+	set := o.Now
+	if p.Running && !p.Started.IsZero() && p.Started.Before(set) {
+		set = p.Started
+	}
+	return set.Sub(o.Record.PutBack.Since) > putBackMemory
+}
+
+// keepsImage is true for a pod that keeps an image that something else has set: that came back, and etcd in the
+// pod is what is declared. A prepared pod does not run etcd yet, so a member must run that image.
+func keepsImage(o *Observed, p *Pod, m *Member) bool {
+	r := o.Record.PutBack
+	if r.Round < patientRounds || r.Round == patientRounds && !cameBack(r, p) || !p.Running || isForgotten(o, p) {
+		return false
+	}
+	if m == nil {
+		return slices.ContainsFunc(o.Etcd.Members, func(other Member) bool {
+			pod, target := podByName(o.Pods, other.Name), parse(p.Version)
+			return !isGone(pod) && pod.ImageName == p.ImageName && other.Health == Healthy && target != nil && isSameVersion(other.Version, target)
+		})
+	}
+	degraded := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
+	fails := m.Health != Healthy && degraded.Status == corev1.ConditionTrue && sinceTransition(o.Now, degraded) >= settledAfter
+	return !hasSettled(o.Now, p) || !fails && !runsOther(p, m)
+}
+
+// nextRound returns what the record must say before images are put back; false if this round goes on.
+func nextRound(o *Observed) (resources.PutBackRecord, bool) {
+	r, begins := o.Record.PutBack, false
+	next := resources.PutBackRecord{Round: r.Round + 1, Since: o.Now.UTC().Truncate(time.Second)}
+	for _, p := range slices.Concat(o.Pods, o.Prepared) {
+		if isGone(&p) || r.Round > 0 && !cameBack(r, &p) || !putsBack(o, &p, memberByName(o.Etcd.Members, p.Name)) {
+			continue
+		}
+		begins = true
+		if isForgotten(o, &p) {
+			next.Round = 1
+		}
+	}
+	return next, begins
+}
+
+// findRewritten returns a voter whose image something else sets each time, and that is not put back now; nil if
+// there is none.
+func findRewritten(o *Observed) *Member {
+	for _, m := range listOwnVoters(o.Etcd.Members) {
+		if p := podByName(o.Pods, m.Name); !isGone(p) && hasUnrequestedImage(o.Now, p, m) && !putsBack(o, p, m) {
+			return m
+		}
+	}
+	return nil
+}
