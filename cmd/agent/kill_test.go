@@ -148,7 +148,7 @@ func killAgain(t *testing.T, s *realStore, k killer, place *agent.Store, member 
 	if kills < least {
 		t.Errorf("it was killed %d times: too little was tested", kills)
 	}
-	aborted, err := store.AbortUploads(t.Context(), "", time.Now().Add(time.Hour))
+	aborted, err := store.AbortUploads(t.Context(), "", storetest.Any, time.Now().Add(time.Hour))
 	// At Google an upload is one request, which leaves nothing; at Azure the attempt after each
 	// kill has taken the place of what was sent for the same key.
 	byItself := s.kind == v1beta2.BackupStorageTypeGCS || s.kind == v1beta2.BackupStorageTypeABS
@@ -187,7 +187,7 @@ func mustAbortUploads(t *testing.T, s *realStore, place *agent.Store) {
 			t.Fatalf("not aborted: %v", orphans)
 		}
 	}
-	if again, err := store.AbortUploads(t.Context(), place.Key+"/", time.Now().Add(time.Hour)); err != nil || again != 0 {
+	if again, err := store.AbortUploads(t.Context(), place.Key+"/", storetest.Any, time.Now().Add(time.Hour)); err != nil || again != 0 {
 		t.Errorf("%d uploads are left, %v", again, err)
 	}
 }

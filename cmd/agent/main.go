@@ -69,6 +69,7 @@ func newCommand() *cobra.Command {
 	}
 	for command, short := range map[agent.Command]string{
 		agent.CommandSave:         "Store a snapshot of a member",
+		agent.CommandComplete:     "Make a backup of a stored snapshot that was proved",
 		agent.CommandVerify:       "Check a stored backup",
 		agent.CommandFetch:        "Write a snapshot of a store or of a member to a file",
 		agent.CommandSalvage:      "Write a snapshot of the data directory of a stopped member to a file, with the image's own etcd",

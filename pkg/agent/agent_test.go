@@ -69,6 +69,10 @@ func TestValidate(t *testing.T) {
 	fetch := func() *Request {
 		return &Request{ID: "i", Store: saveRequest().Store, Fetch: &Fetch{File: "/var/backup/f"}}
 	}
+	complete := func() *Request {
+		r := saveRequest()
+		return &Request{ID: "i", Store: r.Store, Complete: &Complete{Layout: r.Save.Layout, Owner: r.Save.Owner, ManifestFile: "/tmp/m"}, Prune: r.Prune}
+	}
 	restore := func() *Request {
 		return &Request{ID: "i", Restore: &Restore{
 			File: "/var/backup/f", DataDir: "/var/etcd/data", Name: "n", InitialCluster: "n=http://n:2380",
@@ -105,6 +109,10 @@ func TestValidate(t *testing.T) {
 		"unknown compression": {CommandSave, saveRequest, func(r *Request) { r.Save.Compression = "Gzip" }, "save.compression"},
 		"negative count":      {CommandSave, saveRequest, func(r *Request) { r.Prune.Count = -1 }, "prune"},
 		"prune without owner": {CommandSave, saveRequest, func(r *Request) { r.Prune.Owner = manifest.Owner{} }, "prune.owner"},
+		"complete":            {CommandComplete, complete, func(*Request) {}, ""},
+		"complete no file":    {CommandComplete, complete, func(r *Request) { r.Complete.ManifestFile = "" }, "complete.manifestFile"},
+		"complete no owner":   {CommandComplete, complete, func(r *Request) { r.Complete.Owner.Name = "" }, "complete.owner"},
+		"unproved and pruned": {CommandSave, saveRequest, func(r *Request) { r.Save.ManifestFile = "/tmp/m" }, "save.manifestFile"},
 		"fetch from both":     {CommandFetch, fetch, func(r *Request) { r.Etcd = saveRequest().Etcd }, "fetch"},
 		"fetch from neither":  {CommandFetch, fetch, func(r *Request) { r.Store = nil }, "fetch"},
 		"relative file":       {CommandFetch, fetch, func(r *Request) { r.Fetch.File = "f" }, "fetch.file"},

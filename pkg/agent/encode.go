@@ -75,6 +75,8 @@ func (r *Request) Validate(command Command) error {
 	switch command {
 	case CommandSave:
 		return r.validateSave()
+	case CommandComplete:
+		return r.validateComplete()
 	case CommandFetch:
 		return r.validateFetch()
 	case CommandSalvage:
@@ -91,13 +93,15 @@ func (r *Request) Validate(command Command) error {
 // validateSections checks that the sections are those that the command needs.
 func (r *Request) validateSections(command Command) error {
 	given := map[string]bool{
-		"etcd": r.Etcd != nil, "store": r.Store != nil, "save": r.Save != nil, "verify": r.Verify != nil,
+		"etcd": r.Etcd != nil, "store": r.Store != nil, "save": r.Save != nil, "complete": r.Complete != nil, "verify": r.Verify != nil,
 		"fetch": r.Fetch != nil, "salvage": r.Salvage != nil, "restore": r.Restore != nil, "prune": r.Prune != nil, "abortUploads": r.AbortUploads != nil,
 	}
 	var needed, allowed []string
 	switch command {
 	case CommandSave:
 		needed, allowed = []string{"etcd", "store", "save"}, []string{"prune", "abortUploads"}
+	case CommandComplete:
+		needed, allowed = []string{"store", "complete"}, []string{"prune", "abortUploads"}
 	case CommandVerify:
 		needed = []string{"store", "verify"}
 	case CommandFetch:
@@ -166,6 +170,19 @@ func (r *Request) validateSave() error {
 	case "", v1beta2.VerificationHash, v1beta2.VerificationChecksum:
 	default:
 		return invalid("save.verify", "%q is not Hash or Checksum", r.Save.Verify)
+	}
+	if r.Save.ManifestFile != "" && (!path.IsAbs(r.Save.ManifestFile) || r.Prune != nil) {
+		return invalid("save.manifestFile", "must be an absolute path, without prune: nothing is deleted for what is no backup yet")
+	}
+	return r.validateOwners()
+}
+
+func (r *Request) validateComplete() error {
+	if !path.IsAbs(r.Complete.ManifestFile) {
+		return invalid("complete.manifestFile", "must be an absolute path")
+	}
+	if err := validateOwner("complete", r.Complete.Layout, r.Complete.Owner, r.Store); err != nil {
+		return err
 	}
 	return r.validateOwners()
 }

@@ -33,6 +33,9 @@ const (
 	CommandPrune Command = "prune"
 	// CommandAbortUploads deletes what interrupted transfers have left: needs store, abortUploads.
 	CommandAbortUploads Command = "abort-uploads"
+	// CommandComplete makes a backup of a snapshot that CommandSave has stored and that was
+	// proved since: needs store, complete; and prune and abortUploads if they are to follow.
+	CommandComplete Command = "complete"
 	// CommandInstall copies the agent into a directory, its second argument, so that
 	// it can run in another image that shares it.
 	CommandInstall Command = "install"
@@ -84,6 +87,7 @@ type Request struct {
 	Etcd         *Etcd         `json:"etcd,omitempty"`
 	Store        *Store        `json:"store,omitempty"`
 	Save         *Save         `json:"save,omitempty"`
+	Complete     *Complete     `json:"complete,omitempty"`
 	Verify       *Verify       `json:"verify,omitempty"`
 	Fetch        *Fetch        `json:"fetch,omitempty"`
 	Salvage      *Salvage      `json:"salvage,omitempty"`
@@ -156,6 +160,17 @@ type Save struct {
 	Verify v1beta2.Verification `json:"verify,omitempty"`
 	// RecipientsDir holds the file "recipients". Empty: not encrypted.
 	RecipientsDir string `json:"recipientsDir,omitempty"`
+	// ManifestFile, if not empty, takes the manifest in place of the store, so that what is
+	// stored is no backup before CommandComplete makes it one.
+	ManifestFile string `json:"manifestFile,omitempty"`
+}
+
+// Complete says which snapshot becomes a backup, after a restore has proved it.
+type Complete struct {
+	Layout manifest.Layout `json:"layout"`
+	Owner  manifest.Owner  `json:"owner"`
+	// ManifestFile is that of Save.
+	ManifestFile string `json:"manifestFile"`
 }
 
 // Verify says which backup is checked and against what.
@@ -170,6 +185,8 @@ type Verify struct {
 type Fetch struct {
 	Expected      `json:",inline"`
 	IdentitiesDir string `json:"identitiesDir,omitempty"`
+	// ManifestFile is that of Save: it names the snapshot, which is no backup yet.
+	ManifestFile string `json:"manifestFile,omitempty"`
 	// File to write. A file that is there and is whole is not fetched again.
 	File string `json:"file"`
 }

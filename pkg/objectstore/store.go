@@ -75,10 +75,10 @@ type Store interface {
 	List(ctx context.Context, prefix string) iter.Seq2[Object, error]
 	// Delete deletes an object; one that is not there is no error.
 	Delete(ctx context.Context, key string) error
-	// AbortUploads deletes what interrupted Puts of keys with this prefix have left behind
-	// before this time, and returns how many. Stores that clean up by themselves
-	// return 0.
-	AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error)
+	// AbortUploads deletes what interrupted Puts have left behind before this time, and returns
+	// how many. It deletes only what was sent for keys with this prefix that are ours: other
+	// programs upload to the same bucket. Stores that clean up by themselves return 0.
+	AbortUploads(ctx context.Context, prefix string, ours func(key string) bool, before time.Time) (int, error)
 }
 
 // Error says which call failed for which key.

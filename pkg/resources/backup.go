@@ -46,10 +46,11 @@ const (
 // Names of the containers of a backup's pod, in the order in which they run. Only
 // ContainerSave is always there.
 const (
-	ContainerSave    = "save"
-	ContainerInstall = "install"
-	ContainerFetch   = "fetch"
-	ContainerRestore = "restore"
+	ContainerSave     = "save"
+	ContainerInstall  = "install"
+	ContainerFetch    = "fetch"
+	ContainerRestore  = "restore"
+	ContainerComplete = "complete"
 )
 
 const (
@@ -65,6 +66,8 @@ const (
 	scratchDir    = "/var/lib/etcd-agent/scratch"
 	tempVolume    = "tmp"
 	tempDir       = "/tmp"
+	// manifestFile is out of reach of the container that runs etcd's image.
+	manifestFile  = tempDir + "/manifest.json"
 	etcdTLSVolume = "etcd-tls"
 	recipients    = "recipients"
 )
@@ -201,7 +204,13 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		v.add(agent.Mount{Name: recipients, Secret: e.AgeRecipientsSecret, Path: agent.RecipientsDir, ReadOnly: true})
 	}
 	v.scratch(tempVolume, tempDir)
-
+	proves := run.Cluster != nil && ProvesByRestore(b)
+	complete := *request
+	if proves {
+		complete.Complete = &agent.Complete{Layout: layout, Owner: owner, ManifestFile: manifestFile}
+		complete.Etcd, complete.Save, complete.ProgressPort = nil, nil, 0
+		request.Save.ManifestFile, request.Prune = manifestFile, nil
+	}
 	save, err := agentContainer(ContainerSave, run.Image, agent.CommandSave, request, v.mounts)
 	if err != nil {
 		return nil, err
@@ -220,8 +229,8 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		policy := podPolicy(run.Cluster).DeepCopy()
 		pod.ImagePullSecrets, pod.Tolerations = policy.ImagePullSecrets, policy.Tolerations
 	}
-	if run.Cluster != nil && ProvesByRestore(b) {
-		if err := addProof(pod, b, run, request, v); err != nil {
+	if proves {
+		if err := addProof(pod, run, &complete, v); err != nil {
 			return nil, err
 		}
 	}
@@ -229,21 +238,22 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 	return pod, nil
 }
 
-// addProof makes the pod restore what it has stored, in a scratch place.
-func addProof(pod *corev1.PodSpec, b *v1beta2.EtcdBackup, run BackupRun, saved *agent.Request, v *podVolumes) error {
+// addProof makes the pod restore what it has stored, in a scratch place. What is stored becomes a
+// backup, and older backups are pruned, only in the last container: it starts if the
+// proof has succeeded.
+func addProof(pod *corev1.PodSpec, run BackupRun, last *agent.Request, v *podVolumes) error {
+	mounts := v.mounts
 	v.scratch(scratchVolume, scratchDir)
-	store := *saved.Store
-	store.Key = strings.TrimSuffix(manifest.Place{Layout: saved.Save.Layout, Key: store.Key, Owner: saved.Save.Owner}.Prefix(), "/")
 	file := path.Join(scratchDir, "snapshot.db")
 	fetch, err := agentContainer(ContainerFetch, run.Image, agent.CommandFetch, &agent.Request{
-		ID: saved.ID, TimeoutSeconds: saved.TimeoutSeconds, Store: &store,
-		Fetch: &agent.Fetch{Expected: agent.Expected{ID: saved.ID, TargetVersion: Version(run.Cluster)}, File: file},
+		ID: last.ID, TimeoutSeconds: last.TimeoutSeconds, Store: last.Store,
+		Fetch: &agent.Fetch{Expected: agent.Expected{TargetVersion: Version(run.Cluster)}, ManifestFile: manifestFile, File: file},
 	}, v.mounts)
 	if err != nil {
 		return err
 	}
 	restore, err := agentContainer(ContainerRestore, Image(run.Cluster), agent.CommandRestore, &agent.Request{
-		ID: saved.ID, TimeoutSeconds: saved.TimeoutSeconds,
+		ID: last.ID, TimeoutSeconds: last.TimeoutSeconds,
 		Restore: &agent.Restore{File: file, DataDir: path.Join(scratchDir, "data"), Scratch: true},
 	}, v.mounts[len(v.mounts)-1:])
 	if err != nil {
@@ -252,8 +262,12 @@ func addProof(pod *corev1.PodSpec, b *v1beta2.EtcdBackup, run BackupRun, saved *
 	restore.Command = []string{path.Join(scratchDir, path.Base(agent.Program))}
 	restore.Resources.Limits[corev1.ResourceMemory] = resource.MustParse("1Gi")
 	install := newAgentContainer(ContainerInstall, run.Image, []string{string(agent.CommandInstall), scratchDir}, v.mounts[len(v.mounts)-1:])
-	pod.InitContainers = []corev1.Container{pod.Containers[0], *install, *fetch}
-	pod.Containers = []corev1.Container{*restore}
+	complete, err := agentContainer(ContainerComplete, run.Image, agent.CommandComplete, last, mounts)
+	if err != nil {
+		return err
+	}
+	pod.InitContainers = []corev1.Container{pod.Containers[0], *install, *fetch, *restore}
+	pod.Containers = []corev1.Container{*complete}
 	return nil
 }
 

@@ -13,7 +13,7 @@ import (
 )
 
 // storeContainers are the containers of Jobs that talk to a store.
-var storeContainers = []string{ContainerSave, ContainerFetch, ContainerVerify}
+var storeContainers = []string{ContainerSave, ContainerFetch, ContainerComplete, ContainerVerify}
 
 // useJobPolicy gives a Job what its user says of where and how its pod runs. What the
 // controller has set stays: nothing is replaced, and neither commands, volumes, the service

@@ -200,7 +200,7 @@ func TestPlatformOfAJob(t *testing.T) {
 		images = append(images, c.Image)
 	}
 	const agent = "one.example.com/etcd-operator/etcd-operator:v1"
-	if diff := cmp.Diff([]string{agent, agent, agent, "one.example.com/coreos/etcd:v3.6.16"}, images); diff != "" {
+	if diff := cmp.Diff([]string{agent, agent, agent, "one.example.com/coreos/etcd:v3.6.16", agent}, images); diff != "" {
 		t.Error(diff)
 	}
 	sc := template.Spec.SecurityContext

@@ -6,6 +6,7 @@ package snapshot
 import (
 	"bufio"
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -27,6 +28,7 @@ var (
 	ErrNotEncrypted = errors.New("the backup is not encrypted")
 
 	ageMagic  = []byte("age-encryption.org/")
+	gzipMagic = []byte{0x1f, 0x8b}
 	zstdMagic = []byte{0x28, 0xb5, 0x2f, 0xfd}
 )
 
@@ -75,6 +77,10 @@ func Decode(stored io.Reader, m *manifest.Manifest, identities []age.Identity) (
 			return nil, fmt.Errorf("decompressing: %w", err)
 		}
 		d.zstd, r = decoder, decoder
+	} else if m == nil {
+		if r, err = d.gunzip(buffered); err != nil {
+			return nil, err
+		}
 	}
 	d.output = newChecked(r, nil)
 	return d, nil
@@ -92,6 +98,18 @@ func (d *Decoder) is(r *bufio.Reader, magic []byte, size bool) (bool, error) {
 		return false, fmt.Errorf("%w: it does not begin as its manifest says", ErrCorrupt)
 	}
 	return found, nil
+}
+
+// gunzip opens what other operators have compressed; this program compresses nothing so.
+func (d *Decoder) gunzip(r *bufio.Reader) (io.Reader, error) {
+	if has, err := d.is(r, gzipMagic, false); err != nil || !has {
+		return r, err
+	}
+	decoder, err := gzip.NewReader(r)
+	if err != nil {
+		return nil, d.sourceFailed(err)
+	}
+	return decoder, nil
 }
 
 func (d *Decoder) openFailed(err error) error {

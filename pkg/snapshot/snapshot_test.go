@@ -5,6 +5,7 @@ package snapshot
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"encoding/hex"
 	"errors"
@@ -98,6 +99,35 @@ func TestRoundtrip(t *testing.T) {
 }
 
 // Nothing that etcd did not send whole may look as if it ended well.
+// TestGzip: other operators compress so. This program does not, so no manifest may say it.
+func TestGzip(t *testing.T) {
+	data := database(3 << 20)
+	var packed bytes.Buffer
+	w := gzip.NewWriter(&packed)
+	if _, err := w.Write(data); err != nil || w.Close() != nil {
+		t.Fatal(err)
+	}
+	read := func(stored []byte, m *manifest.Manifest) ([]byte, error) {
+		d, err := Decode(bytes.NewReader(stored), m, nil)
+		if err != nil {
+			return nil, err
+		}
+		defer d.Close()
+		return io.ReadAll(d)
+	}
+	if got, err := read(packed.Bytes(), nil); err != nil || !bytes.Equal(got, data) {
+		t.Errorf("%d bytes, %v", len(got), err)
+	}
+	for _, broken := range [][]byte{packed.Bytes()[:packed.Len()/2], packed.Bytes()[:5]} {
+		if _, err := read(broken, nil); !errors.Is(err, ErrCorrupt) {
+			t.Errorf("%d bytes of it: %v", len(broken), err)
+		}
+	}
+	if _, err := read(packed.Bytes(), manifestOf(Sums{}, Options{})); !errors.Is(err, ErrCorrupt) {
+		t.Errorf("with a manifest: %v", err)
+	}
+}
+
 func TestEncodeRejects(t *testing.T) {
 	data := database(8192)
 	errSource := errors.New("broken")

@@ -17,7 +17,8 @@ import (
 const defaultUploadAge = 24 * time.Hour
 
 // abortUploads deletes what interrupted transfers have left: uploads that were not
-// completed, and snapshots in directories that never got a manifest.
+// completed, and snapshots in directories that never got a manifest. It touches only keys
+// that this program gives: what a user puts beside the backups has no manifest either.
 func (t *run) abortUploads(ctx context.Context) error {
 	t.Progress.Begin("AbortUploads", 0)
 	s := t.request.AbortUploads
@@ -25,9 +26,13 @@ func (t *run) abortUploads(ctx context.Context) error {
 	if s.OlderThanSeconds > 0 {
 		age = time.Duration(s.OlderThanSeconds) * time.Second
 	}
-	before := t.Clock.Now().Add(-age)
+	now, _, err := t.clocks(ctx)
+	if err != nil {
+		return err
+	}
+	before := now.Add(-age)
 	place := manifest.Place{Layout: s.Layout, Key: t.request.Store.Key, Owner: s.Owner}
-	aborted, err := t.store.AbortUploads(ctx, place.Prefix(), before)
+	aborted, err := t.store.AbortUploads(ctx, place.Prefix(), place.IsOwnSnapshot, before)
 	t.result.AbortedUploads += aborted
 	if err != nil || place.Layout != manifest.LayoutDirectory {
 		return err
@@ -44,7 +49,7 @@ func (t *run) abortUploads(ctx context.Context) error {
 		switch {
 		case manifest.IsManifest(object.Key):
 			complete[path.Dir(object.Key)] = true
-		case object.Modified.Before(before):
+		case place.IsOwnSnapshot(object.Key) && object.Modified.Before(before):
 			old = append(old, object.Key)
 		}
 	}

@@ -27,6 +27,8 @@ var (
 	errInTheWay = errors.New("it is in the way")
 	// errInUse: an etcd runs on the data.
 	errInUse = errors.New("an etcd runs on it")
+	// errUnconfirmed is the warning of a backup that must not push out others.
+	errUnconfirmed = errors.New("no quorum confirmed that the member has every write, so no expired backup was deleted; the next backup of a cluster with a quorum deletes them")
 	// errSecret: a mounted secret other than the store's cannot be used.
 	errSecret = errors.New("unusable secret")
 )

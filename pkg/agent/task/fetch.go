@@ -33,7 +33,7 @@ func (t *run) fetch(ctx context.Context) error {
 		return t.fetchLive(ctx)
 	}
 	file := t.request.Fetch.File
-	found, err := t.locate(ctx, t.request.Fetch.Expected)
+	found, err := t.toFetch(ctx)
 	if err != nil {
 		return err
 	}
@@ -56,6 +56,23 @@ func (t *run) fetch(ctx context.Context) error {
 	})
 	t.result.Verified = err == nil
 	return err
+}
+
+// toFetch finds the backup to fetch, or the snapshot that becomes one when it is proved.
+func (t *run) toFetch(ctx context.Context) (*located, error) {
+	f := t.request.Fetch
+	if f.ManifestFile == "" {
+		return t.locate(ctx, f.Expected)
+	}
+	s, err := readStored(f.ManifestFile)
+	if err != nil {
+		return nil, err
+	}
+	found, err := t.withObject(ctx, s)
+	if err != nil {
+		return nil, err
+	}
+	return found, t.checkLocated(found, f.Expected)
 }
 
 // fetchLive takes the snapshot of a survivor, the best that there is.

@@ -204,8 +204,8 @@ func TestTidyingIsNoBackup(t *testing.T) {
 	request := b.saveRequest("id-2", manifest.LayoutDirectory)
 	request.Save.Started = request.Save.Started.Add(time.Second)
 	request.AbortUploads = &agent.AbortUploads{Layout: manifest.LayoutDirectory, Owner: owner}
-	orphan := filepath.Join(b.dir, manifest.Place{Layout: manifest.LayoutDirectory, Key: "backups/etcd", Owner: owner}.Prefix(), "x", "snapshot.db")
 	old := time.Now().Add(-25 * time.Hour)
+	orphan := filepath.Join(b.dir, manifest.Place{Layout: manifest.LayoutDirectory, Key: "backups/etcd", Owner: owner}.SnapshotKey("x", old, 1, "", ""))
 	if err := errors.Join(os.MkdirAll(filepath.Dir(orphan), 0o750), os.WriteFile(orphan, []byte("x"), 0o600), os.Chtimes(orphan, old, old)); err != nil {
 		t.Fatal(err)
 	}

@@ -46,18 +46,23 @@ func (t *run) locate(ctx context.Context, e agent.Expected) (*located, error) {
 		t.result.StoredSize = found.object.Size
 		return found, nil
 	}
+	return found, t.checkLocated(found, e)
+}
+
+// checkLocated compares what the store and the manifest say with what is expected.
+func (t *run) checkLocated(found *located, e agent.Expected) error {
 	t.fill(found.stored)
 	m := found.stored.Manifest
 	if found.object.Size != m.StoredSize {
-		return nil, fmt.Errorf("%w: the store has %d bytes, its manifest says %d", snapshot.ErrCorrupt, found.object.Size, m.StoredSize)
+		return fmt.Errorf("%w: the store has %d bytes, its manifest says %d", snapshot.ErrCorrupt, found.object.Size, m.StoredSize)
 	}
 	if e.SHA256 != "" && e.SHA256 != m.SHA256 {
-		return nil, fmt.Errorf("%w: its manifest has another SHA-256 than is expected: it is another backup", snapshot.ErrCorrupt)
+		return fmt.Errorf("%w: its manifest has another SHA-256 than is expected: it is another backup", snapshot.ErrCorrupt)
 	}
 	if err := checkSize(m.Size, e.MaxSize); err != nil {
-		return nil, err
+		return err
 	}
-	return found, checkVersion(versionOf(m), e.TargetVersion)
+	return checkVersion(versionOf(m), e.TargetVersion)
 }
 
 // versionOf returns the version that a stored snapshot is of. The version of the member
@@ -138,7 +143,7 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 		if newest != nil && newest.Manifest.Owner != s.Manifest.Owner {
 			return nil, t.severalOwners(key, backups)
 		}
-		if newest == nil || s.Manifest.FinishedAt.After(newest.Manifest.FinishedAt) {
+		if newest == nil || s.MadeAt().After(newest.MadeAt()) {
 			newest = &s
 		}
 	}
@@ -193,27 +198,27 @@ func (t *run) pathOf(key string) string {
 // list returns all backups whose manifests have a key with this prefix and are wanted. Those
 // that cannot be read are not counted: they are neither restored nor deleted.
 func (t *run) list(ctx context.Context, prefix string, desired func(manifestKey string) bool) ([]manifest.Stored, error) {
-	var keys []string
+	var manifests []objectstore.Object
 	for object, err := range t.store.List(ctx, prefix) {
 		if err != nil {
 			return nil, err
 		}
 		if manifest.IsManifest(object.Key) && desired(object.Key) {
-			keys = append(keys, object.Key)
+			manifests = append(manifests, object)
 		}
 	}
-	return t.readManifests(ctx, keys)
+	return t.readManifests(ctx, manifests)
 }
 
 // readManifests reads several at once and returns those that can be read, in the order of
-// the keys.
-func (t *run) readManifests(ctx context.Context, keys []string) ([]manifest.Stored, error) {
-	read := make([]*manifest.Manifest, len(keys))
+// the objects.
+func (t *run) readManifests(ctx context.Context, objects []objectstore.Object) ([]manifest.Stored, error) {
+	read := make([]*manifest.Manifest, len(objects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
-	for i, key := range keys {
+	for i, object := range objects {
 		group.Go(func() error {
-			m, err := t.readManifest(ctx, key)
+			m, err := t.readManifest(ctx, object.Key)
 			if errors.Is(err, manifest.ErrInvalid) || errors.Is(err, objectstore.ErrNotFound) {
 				return nil
 			}
@@ -227,7 +232,7 @@ func (t *run) readManifests(ctx context.Context, keys []string) ([]manifest.Stor
 	var backups []manifest.Stored
 	for i, m := range read {
 		if m != nil {
-			backups = append(backups, manifest.Stored{Key: keys[i], Manifest: m})
+			backups = append(backups, manifest.Stored{Key: objects[i].Key, Manifest: m, Modified: objects[i].Modified})
 		}
 	}
 	return backups, nil

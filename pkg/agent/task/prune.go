@@ -64,20 +64,35 @@ func (t *run) expiredBySeries(ctx context.Context, place manifest.Place) ([]mani
 		return nil, err
 	}
 	ours := slices.DeleteFunc(all, func(s manifest.Stored) bool { return !place.IsInPlace(s.Key, s.Manifest) })
-	return manifest.Prunable(ours, t.retention(), t.Clock.Now()), nil
+	now, present, err := t.clocks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	return slices.DeleteFunc(manifest.Prunable(ours, t.retention(), now, present), func(s manifest.Stored) bool {
+		return s.Manifest.SnapshotKey(s.Key) == t.result.Key
+	}), nil
 }
 
 // entry is a backup as a listing shows it: its manifest and its snapshot are there.
 type entry struct {
 	manifest.Name
-	manifestKey, snapshotKey string
+	manifest    objectstore.Object
+	snapshotKey string
+}
+
+func (e entry) at(present time.Time) time.Time {
+	return manifest.DueAt(e.Started, e.manifest.Modified, present)
 }
 
 // expiredByName goes by the times that the names of directories hold. They are in the order
 // of the recorded times, since an EtcdBackup makes one backup after the other. What is to be
 // deleted is read first: it must be what its name says, and as old.
 func (t *run) expiredByName(ctx context.Context, place manifest.Place) ([]manifest.Stored, error) {
-	entries, err := t.entries(ctx, place)
+	now, present, err := t.clocks(ctx)
+	if err != nil {
+		return nil, err
+	}
+	entries, err := t.entries(ctx, place, present)
 	if err != nil {
 		return nil, err
 	}
@@ -90,9 +105,9 @@ func (t *run) expiredByName(ctx context.Context, place manifest.Place) ([]manife
 	}
 	dated := make([]manifest.Dated, len(entries))
 	for i, e := range entries {
-		dated[i] = manifest.Dated{At: e.Started, Revision: e.Revision, Cluster: e.UID}
+		dated[i] = manifest.Dated{At: e.at(present), Revision: e.Revision, Cluster: e.UID}
 	}
-	now, retention := t.Clock.Now(), t.retention()
+	retention := t.retention()
 	verdict := retention.Judge(dated, now)
 	if verdict.Spared >= 0 {
 		t.result.Spared = t.request.Store.URI(entries[verdict.Spared].snapshotKey)
@@ -106,36 +121,36 @@ func (t *run) expiredByName(ctx context.Context, place manifest.Place) ([]manife
 		return nil, err
 	}
 	// The name tells when a backup was due. It may have been made much later.
-	old = slices.DeleteFunc(old, func(s manifest.Stored) bool { return now.Sub(s.Manifest.FinishedAt) <= retention.MaxAge })
+	old = slices.DeleteFunc(old, func(s manifest.Stored) bool { return now.Sub(s.MadeAt()) <= retention.MaxAge })
 	return slices.DeleteFunc(append(surplus, old...), func(s manifest.Stored) bool {
-		return !s.Manifest.FinishedAt.Before(newest) || s.Manifest.SnapshotKey(s.Key) == t.result.Key
+		return !s.MadeAt().Before(newest) || s.Manifest.SnapshotKey(s.Key) == t.result.Key
 	}), nil
 }
 
 // entries returns the whole backups of all clusters of the owner's name, the newest first.
-func (t *run) entries(ctx context.Context, place manifest.Place) ([]entry, error) {
+func (t *run) entries(ctx context.Context, place manifest.Place, present time.Time) ([]entry, error) {
 	objects, err := t.below(ctx, place.NamePrefix())
 	if err != nil {
 		return nil, err
 	}
-	manifests := map[string]string{}
+	manifests := map[string]objectstore.Object{}
 	var entries []entry
 	for _, object := range objects {
 		name, ok := place.NameOf(object.Key)
 		switch {
 		case !ok || object.Size == 0:
 		case manifest.IsManifest(object.Key):
-			manifests[name.Dir] = object.Key
+			manifests[name.Dir] = object
 		case manifest.IsSnapshot(object.Key):
 			entries = append(entries, entry{Name: name, snapshotKey: object.Key})
 		}
 	}
-	entries = slices.DeleteFunc(entries, func(e entry) bool { return manifests[e.Dir] == "" })
+	entries = slices.DeleteFunc(entries, func(e entry) bool { return manifests[e.Dir].Key == "" })
 	for i := range entries {
-		entries[i].manifestKey = manifests[entries[i].Dir]
+		entries[i].manifest = manifests[entries[i].Dir]
 	}
 	slices.SortStableFunc(entries, func(a, b entry) int {
-		if c := b.Started.Compare(a.Started); c != 0 {
+		if c := b.at(present).Compare(a.at(present)); c != 0 {
 			return c
 		}
 		return strings.Compare(b.Dir, a.Dir)
@@ -149,10 +164,10 @@ func (t *run) entries(ctx context.Context, place manifest.Place) ([]entry, error
 // EtcdBackup if the newest backup of that UID says so: all backups of one UID are of one
 // Kubernetes cluster.
 func (t *run) proved(ctx context.Context, place manifest.Place, entries []entry) ([]entry, error) {
-	count, newest := map[string]int{}, []string{}
+	count, newest := map[string]int{}, []objectstore.Object{}
 	for _, e := range entries {
 		if e.UID != place.Owner.UID && count[e.UID] == 0 {
-			newest = append(newest, e.manifestKey)
+			newest = append(newest, e.manifest)
 		}
 		count[e.UID]++
 	}
@@ -187,14 +202,14 @@ func (t *run) proved(ctx context.Context, place manifest.Place, entries []entry)
 func (t *run) fromNewestGood(ctx context.Context, entries []entry) ([]entry, time.Time, error) {
 	for i, e := range entries {
 		if e.snapshotKey == t.result.Key && t.result.FinishedAt != nil {
-			return entries[i:], *t.result.FinishedAt, nil // it was made a moment ago
+			return entries[i:], manifest.Earlier(*t.result.FinishedAt, e.manifest.Modified), nil // it was made a moment ago
 		}
-		read, err := t.readManifests(ctx, []string{e.manifestKey})
+		read, err := t.readManifests(ctx, []objectstore.Object{e.manifest})
 		if err != nil {
 			return nil, time.Time{}, err
 		}
 		if len(read) > 0 {
-			return entries[i:], read[0].Manifest.FinishedAt, nil
+			return entries[i:], read[0].MadeAt(), nil
 		}
 	}
 	return nil, time.Time{}, nil
@@ -203,12 +218,12 @@ func (t *run) fromNewestGood(ctx context.Context, entries []entry) ([]entry, tim
 // readEntries reads the manifests of some entries, and returns those that belong to what their
 // names say.
 func (t *run) readEntries(ctx context.Context, entries []entry, indexes []int) ([]manifest.Stored, error) {
-	keys, uids := make([]string, len(indexes)), map[string]string{}
+	objects, uids := make([]objectstore.Object, len(indexes)), map[string]string{}
 	for i, index := range indexes {
 		e := entries[index]
-		keys[i], uids[e.manifestKey] = e.manifestKey, e.UID
+		objects[i], uids[e.manifest.Key] = e.manifest, e.UID
 	}
-	read, err := t.readManifests(ctx, keys)
+	read, err := t.readManifests(ctx, objects)
 	if err != nil {
 		return nil, err
 	}

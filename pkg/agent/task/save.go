@@ -26,6 +26,9 @@ const (
 	// may have left one without a manifest.
 	keyTries = 10
 
+	// maxAhead is how much the clocks of Kubernetes and of a store may differ.
+	maxAhead = 5 * time.Minute
+
 	manifestType = "application/json"
 )
 
@@ -51,17 +54,32 @@ func (t *run) save(ctx context.Context) error {
 	} else {
 		t.result.AlreadyDone = true
 	}
+	if file := save.ManifestFile; file != "" {
+		if err := writeStored(file, done); err != nil {
+			return err
+		}
+	}
+	t.conclude(ctx, done)
+	return nil
+}
+
+// conclude says in the result what was made, and does what is to follow.
+func (t *run) conclude(ctx context.Context, done *manifest.Stored) {
 	t.fill(done)
 	t.result.Verified = true
 	t.result.VerifiedBy = cmp.Or(v1beta2.Verification(done.Manifest.VerifiedBy), v1beta2.VerificationHash)
+	t.made = done
 	t.tidy(ctx)
-	return nil
 }
 
 // tidy does what is to follow a backup; that it fails takes nothing from the backup.
 func (t *run) tidy(ctx context.Context) {
 	var err error
-	if t.request.Prune != nil {
+	switch {
+	case t.request.Prune == nil:
+	case t.made.Manifest.Unconfirmed:
+		err = errUnconfirmed
+	default:
 		err = t.prune(ctx)
 	}
 	if t.request.AbortUploads != nil {
@@ -103,6 +121,9 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 		}
 		if !manifest.IsManifest(object.Key) || !place.OfAttempt(object.Key, t.request.Save.Started) {
 			continue
+		}
+		if place.Layout == manifest.LayoutDirectory && object.Modified.Add(maxAhead).Before(t.request.Save.Started) {
+			continue // it was stored before it was due, by a clock that was ahead and has been set back since
 		}
 		m, err := t.readManifest(ctx, object.Key)
 		switch {
@@ -218,6 +239,11 @@ func (t *run) takeBack(ctx context.Context, key string, s *manifest.Stored, fail
 	if err := t.store.Delete(ctx, s.Key); err != nil {
 		return err
 	}
+	if s.Manifest.Layout == manifest.LayoutObject && !errors.Is(failed, snapshot.ErrCorrupt) {
+		// It has taken the place of the backup before, and nothing proves that it is bad. It can be
+		// restored without a manifest, because etcd's own hash is at its end.
+		return nil
+	}
 	return t.store.Delete(ctx, key)
 }
 
@@ -316,7 +342,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: sums.StorageVersion, Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
 		Compression: options.Compression(), Encryption: options.Encryption(),
-		PreRestoreBackup: t.request.Save.PreRestoreBackup, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
+		Unconfirmed: !stream.Confirmed, PreRestoreBackup: t.request.Save.PreRestoreBackup, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
 	}
 }
 
@@ -345,23 +371,15 @@ func (t *run) prove(ctx context.Context, put put, m *manifest.Manifest) error {
 	return nil
 }
 
-// finishSnapshot proves what is stored, and then makes it a backup.
+// finishSnapshot proves what is stored, and then makes it a backup unless another proof
+// is to follow.
 func (t *run) finishSnapshot(ctx context.Context, put put, s *manifest.Stored) error {
 	if err := t.prove(ctx, put, s.Manifest); err != nil {
 		return err
 	}
 	s.Manifest.FinishedAt = t.Clock.Now().UTC().Truncate(time.Millisecond)
-	raw, err := s.Manifest.Encode()
-	if err != nil {
-		return err
+	if t.request.Save.ManifestFile != "" {
+		return nil // CommandComplete stores it, after the proof
 	}
-	overwrite := s.Manifest.Layout == manifest.LayoutObject
-	err = objectstore.PutBytes(ctx, t.store, s.Key, raw, objectstore.PutOptions{Overwrite: overwrite, ContentType: manifestType})
-	if errors.Is(err, objectstore.ErrExists) {
-		// A store whose response was lost rejects it when it is sent again.
-		if m, readErr := t.readManifest(ctx, s.Key); readErr == nil && m.ID == s.Manifest.ID && m.StoredSHA256 == s.Manifest.StoredSHA256 {
-			return nil
-		}
-	}
-	return err
+	return t.putManifest(ctx, s)
 }

@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
 // Runner runs tasks.
@@ -42,6 +43,8 @@ type run struct {
 	store   objectstore.Store // nil if the request has none
 	// listed is what prune has listed, for AbortUploads, which follows.
 	listed *listing
+	// made is the backup that this run has stored or found; nil if it did neither.
+	made *manifest.Stored
 }
 
 // patienceStep is the pause between two connections that are rejected.
@@ -123,6 +126,8 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 	switch command {
 	case agent.CommandSave:
 		return t.save(ctx)
+	case agent.CommandComplete:
+		return t.complete(ctx)
 	case agent.CommandVerify:
 		return t.verify(ctx)
 	case agent.CommandFetch:
@@ -148,6 +153,28 @@ func (t *run) stall() time.Duration {
 		return time.Duration(s) * time.Second
 	}
 	return objectstore.DefaultStall
+}
+
+// clocks returns the times by which ages and order are judged. What looks old is deleted, and a clock that is
+// ahead makes everything look old. So ages are counted to now, the earliest of the clock of this node,
+// of that of the store, which has dated the backup of this run, and of that of Kubernetes,
+// by which it was due. A backup that was due after present was dated by a clock that was
+// ahead: there the clock of a node counts for nothing, and a volume has no other one.
+func (t *run) clocks(ctx context.Context) (now, present time.Time, err error) {
+	now = t.Clock.Now()
+	if t.made == nil {
+		return now, now, nil
+	}
+	stored, err := t.store.Stat(ctx, t.made.Manifest.SnapshotKey(t.made.Key))
+	if err != nil {
+		return time.Time{}, time.Time{}, err
+	}
+	present = t.made.Manifest.StartedAt
+	now = manifest.Earlier(manifest.Earlier(now, stored.Modified), present)
+	if t.request.Store.VolumeDir == "" {
+		present = manifest.Earlier(present, stored.Modified)
+	}
+	return now, present, nil
 }
 
 // afterwards returns a context for cleaning up, even if ctx has ended.

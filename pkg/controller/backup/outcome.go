@@ -53,8 +53,8 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 		case end.ExitCode != 0 || err != nil:
 			o.Reason, o.Message = job.EndedSilently(c.Name, end)
 			return finished(o)
-		case c.Name == resources.ContainerSave:
-			saved = result
+		case c.Name == resources.ContainerSave, c.Name == resources.ContainerComplete:
+			saved = result // the last one says what followed, too
 			verified, by = result.Verified, result.VerifiedBy
 		case c.Name == resources.ContainerRestore:
 			by = v1beta2.VerificationRestore

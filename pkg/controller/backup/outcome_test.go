@@ -62,13 +62,25 @@ func TestOutcomes(t *testing.T) {
 		"saved": {phase: corev1.PodSucceeded, main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved)}},
 		"proved": {
 			phase: corev1.PodSucceeded,
-			init:  map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(0, "Completed", "")},
-			main:  map[string]corev1.ContainerState{resources.ContainerRestore: terminated(0, "Completed", message(t, agent.CommandRestore, nil))},
+			init: map[string]corev1.ContainerState{
+				resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(0, "Completed", ""),
+				resources.ContainerRestore: terminated(0, "Completed", message(t, agent.CommandRestore, nil)),
+			},
+			main: map[string]corev1.ContainerState{resources.ContainerComplete: terminated(0, "Completed", saved)},
+		},
+		"proved, and not made a backup": {
+			phase: corev1.PodFailed, reason: "InvalidCredentials",
+			init: map[string]corev1.ContainerState{
+				resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerRestore: terminated(0, "Completed", message(t, agent.CommandRestore, nil)),
+			},
+			main: map[string]corev1.ContainerState{resources.ContainerComplete: terminated(1, "Error", denied)},
 		},
 		"not proved": {
 			phase: corev1.PodFailed, reason: "Corrupt", text: "it cannot be restored",
-			init: map[string]corev1.ContainerState{resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(0, "Completed", "")},
-			main: map[string]corev1.ContainerState{resources.ContainerRestore: terminated(1, "Error", corrupt)},
+			init: map[string]corev1.ContainerState{
+				resources.ContainerSave: terminated(0, "Completed", saved), resources.ContainerInstall: terminated(0, "Completed", ""),
+				resources.ContainerRestore: terminated(1, "Error", corrupt),
+			},
 		},
 		"refused":                 {phase: corev1.PodFailed, reason: "InvalidCredentials", text: "Secrets that are used: aws", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(1, "Error", denied)}},
 		"out of memory":           {phase: corev1.PodFailed, reason: "OOMKilled", text: "exit code 137", main: map[string]corev1.ContainerState{resources.ContainerSave: terminated(137, "OOMKilled", "")}},
@@ -105,7 +117,7 @@ func TestOutcomes(t *testing.T) {
 			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun)}}
 			job.Spec.Template.Spec.Volumes = []corev1.Volume{{VolumeSource: corev1.VolumeSource{Secret: &corev1.SecretVolumeSource{SecretName: "aws"}}}}
 			pod := &corev1.Pod{ObjectMeta: metav1.ObjectMeta{Name: "p"}, Status: corev1.PodStatus{Phase: test.phase, Reason: test.podReason, Message: "of the node"}}
-			for _, c := range []string{resources.ContainerSave, resources.ContainerInstall, resources.ContainerFetch, proxy} {
+			for _, c := range []string{resources.ContainerSave, resources.ContainerInstall, resources.ContainerFetch, resources.ContainerRestore, proxy} {
 				if state, ok := test.init[c]; ok {
 					pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: c})
 					pod.Status.InitContainerStatuses = append(pod.Status.InitContainerStatuses, corev1.ContainerStatus{Name: c, State: state})

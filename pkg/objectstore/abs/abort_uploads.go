@@ -28,7 +28,7 @@ const uploadMark = "etcdoperatorswept"
 // key that has none, and deleted at once. When an upload was begun stands in the names of its
 // blocks: what is young, and what others have sent, stays. Blocks that wait behind a blob
 // that is there go when that is written next.
-func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
+func (s *Store) AbortUploads(ctx context.Context, prefix string, ours func(key string) bool, before time.Time) (int, error) {
 	aborted := 0
 	pages := s.client.NewListBlobsFlatPager(&container.ListBlobsFlatOptions{
 		Prefix: &prefix, Include: container.ListBlobsInclude{UncommittedBlobs: true, Metadata: true},
@@ -42,7 +42,7 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 			return aborted, failed("abort uploads", prefix, err)
 		}
 		for _, item := range page.Segment.BlobItems {
-			if item.Name == nil || item.Properties == nil || ptr.Deref(item.Properties.ContentLength, 0) != 0 || directory(item) {
+			if item.Name == nil || item.Properties == nil || ptr.Deref(item.Properties.ContentLength, 0) != 0 || directory(item) || !ours(*item.Name) {
 				continue
 			}
 			gone, err := s.discard(ctx, item, before)

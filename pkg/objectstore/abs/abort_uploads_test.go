@@ -28,7 +28,7 @@ func TestAbortUploadsOfAnAccountThatListsNone(t *testing.T) {
 			w.WriteHeader(http.StatusBadRequest)
 		}))
 		t.Cleanup(server.Close)
-		n, err := open(t, server.URL, "c", storetest.AccountKey, nil).AbortUploads(t.Context(), "", time.Now())
+		n, err := open(t, server.URL, "c", storetest.AccountKey, nil).AbortUploads(t.Context(), "", storetest.Any, time.Now())
 		if n != 0 || (err != nil) != fails || asked != 1 {
 			t.Errorf("%s: aborted %d, %v; it got %d requests", code, n, err, asked)
 		}
@@ -87,7 +87,7 @@ func TestAbortUploadsTouchesNothingOfOthers(t *testing.T) {
 			account.block = (&upload{salt: old.UnixNano()}).block(1)
 			server := httptest.NewServer(&account)
 			t.Cleanup(server.Close)
-			n, err := open(t, server.URL, "c", storetest.AccountKey, nil).AbortUploads(t.Context(), "", time.Now().Add(-24*time.Hour))
+			n, err := open(t, server.URL, "c", storetest.AccountKey, nil).AbortUploads(t.Context(), "", storetest.Any, time.Now().Add(-24*time.Hour))
 			if n != test.aborted || err != nil || !slices.Equal(account.calls, test.calls) {
 				t.Errorf("aborted %d, %v; it did %q", n, err, account.calls)
 			}

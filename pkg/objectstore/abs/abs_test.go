@@ -93,7 +93,7 @@ func TestAbortUploadsKeepsOthers(t *testing.T) {
 	}
 	stage("whole", old)
 
-	if n, err := store.AbortUploads(ctx, "", now.Add(-24*time.Hour)); err != nil || n != 2 {
+	if n, err := store.AbortUploads(ctx, "", storetest.Any, now.Add(-24*time.Hour)); err != nil || n != 2 {
 		t.Errorf("aborted %d, %v; want what was abandoned, and what was killed", n, err)
 	}
 	for key, u := range map[string]*upload{"running": running, "again": again} {
@@ -150,7 +150,7 @@ func TestAbortUploadsAsDocumented(t *testing.T) {
 	}))
 	t.Cleanup(server.Close)
 	store := open(t, server.URL, "c", storetest.AccountKey, nil)
-	if n, err := store.AbortUploads(t.Context(), "a/", time.Now()); n != 2 || err != nil {
+	if n, err := store.AbortUploads(t.Context(), "a/", storetest.Any, time.Now()); n != 2 || err != nil {
 		t.Errorf("aborted %d, %v", n, err)
 	}
 	want := []string{

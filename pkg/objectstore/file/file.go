@@ -13,6 +13,7 @@ import (
 	"iter"
 	"os"
 	"path"
+	"regexp"
 	"slices"
 	"strings"
 	"syscall"
@@ -296,9 +297,13 @@ func (s *Store) Delete(_ context.Context, key string) error {
 	return nil
 }
 
+// temporaryName is what rand.Text gives.
+var temporaryName = regexp.MustCompile(`^[A-Z2-7]{26,}$`)
+
 // AbortUploads implements objectstore.Store. What is being written does not have its key
-// yet, so leftovers of every prefix go.
-func (s *Store) AbortUploads(ctx context.Context, _ string, before time.Time) (int, error) {
+// yet, so leftovers of every prefix go: only this package writes files of such names into
+// that directory.
+func (s *Store) AbortUploads(ctx context.Context, _ string, _ func(string) bool, before time.Time) (int, error) {
 	entries, err := fs.ReadDir(s.root.FS(), temporaryDir)
 	if errors.Is(err, fs.ErrNotExist) {
 		return 0, nil
@@ -312,7 +317,7 @@ func (s *Store) AbortUploads(ctx context.Context, _ string, before time.Time) (i
 			return aborted, context.Cause(ctx)
 		}
 		info, err := entry.Info()
-		if err != nil || !info.ModTime().Before(before) {
+		if err != nil || !info.Mode().IsRegular() || !temporaryName.MatchString(entry.Name()) || !info.ModTime().Before(before) {
 			continue
 		}
 		if err := s.root.Remove(path.Join(temporaryDir, entry.Name())); err != nil && !errors.Is(err, fs.ErrNotExist) {

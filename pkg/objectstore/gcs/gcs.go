@@ -146,7 +146,9 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 }
 
 // AbortUploads implements objectstore.Store: an interrupted Put leaves nothing.
-func (s *Store) AbortUploads(context.Context, string, time.Time) (int, error) { return 0, nil }
+func (s *Store) AbortUploads(context.Context, string, func(string) bool, time.Time) (int, error) {
+	return 0, nil
+}
 
 const (
 	maxTries   = 5

@@ -91,7 +91,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 
 // AbortUploads implements objectstore.Store: incomplete uploads in parts cost money and
 // are not listed.
-func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
+func (s *Store) AbortUploads(ctx context.Context, prefix string, ours func(key string) bool, before time.Time) (int, error) {
 	pages := s.client.NewListMultipartUploadsPaginator(&oss.ListMultipartUploadsRequest{Bucket: &s.bucket, Prefix: &prefix})
 	aborted := 0
 	for pages.HasNext() {
@@ -100,7 +100,7 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 			return aborted, failed("abort uploads", prefix, err)
 		}
 		for _, u := range page.Uploads {
-			if !oss.ToTime(u.Initiated).Before(before) {
+			if !ours(oss.ToString(u.Key)) || !oss.ToTime(u.Initiated).Before(before) {
 				continue
 			}
 			_, err := s.client.AbortMultipartUpload(ctx, &oss.AbortMultipartUploadRequest{Bucket: &s.bucket, Key: u.Key, UploadId: u.UploadId})

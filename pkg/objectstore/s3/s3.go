@@ -106,7 +106,7 @@ func (s *Store) Delete(ctx context.Context, key string) error {
 
 // AbortUploads implements objectstore.Store: incomplete uploads in parts cost money and
 // are not listed.
-func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Time) (int, error) {
+func (s *Store) AbortUploads(ctx context.Context, prefix string, ours func(key string) bool, before time.Time) (int, error) {
 	pages := s3.NewListMultipartUploadsPaginator(s.client, &s3.ListMultipartUploadsInput{Bucket: &s.bucket, Prefix: &prefix})
 	aborted := 0
 	for pages.HasMorePages() {
@@ -118,7 +118,7 @@ func (s *Store) AbortUploads(ctx context.Context, prefix string, before time.Tim
 			return aborted, failed("abort uploads", prefix, err)
 		}
 		for _, u := range page.Uploads {
-			if !aws.ToTime(u.Initiated).Before(before) {
+			if !ours(aws.ToString(u.Key)) || !aws.ToTime(u.Initiated).Before(before) {
 				continue
 			}
 			_, err := s.client.AbortMultipartUpload(ctx, &s3.AbortMultipartUploadInput{Bucket: &s.bucket, Key: u.Key, UploadId: u.UploadId})

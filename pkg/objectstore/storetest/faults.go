@@ -131,7 +131,7 @@ func (s *suite) cutUpload(t *testing.T) {
 	if !proxy.HasCut() {
 		t.Error("nothing was cut: nothing was tested")
 	}
-	if n, err := store.AbortUploads(ctx, key, time.Now().Add(time.Hour)); err != nil || n > 0 {
+	if n, err := store.AbortUploads(ctx, key, Any, time.Now().Add(time.Hour)); err != nil || n > 0 {
 		t.Errorf("%d leftovers, %v", n, err)
 	}
 }

@@ -192,7 +192,8 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
 		return nil
 	}
 	since := b.Status.LastSuccessDate.Time
-	if since.Before(o.Cluster.CreationTimestamp.Time) {
+	ahead := isFuture(since, o.Now)
+	if ahead || since.Before(o.Cluster.CreationTimestamp.Time) {
 		since = b.CreationTimestamp.Time
 		if since.Before(o.Cluster.CreationTimestamp.Time) {
 			since = o.Cluster.CreationTimestamp.Time
@@ -209,6 +210,10 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
 		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupFailed, fmt.Sprintf("EtcdBackup %s: %s", b.Name, b.Status.Reason)
+	case ahead:
+		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupOverdue, fmt.Sprintf(
+			"EtcdBackup %s stored its last backup at %s, which is in the future: a clock was wrong then, so the age of that backup is unknown; the next backup corrects this",
+			b.Name, b.Status.LastSuccessDate.UTC().Format(time.RFC3339))
 	case !overdue.IsZero() && o.Now.After(overdue):
 		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupOverdue, fmt.Sprintf(
 			"EtcdBackup %s has stored no verified backup since %s", b.Name, since.UTC().Format(time.RFC3339))

@@ -109,6 +109,7 @@ func TestHealthOfBackups(t *testing.T) {
 		"made":          {time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionTrue, "BackupsCurrent"},
 		"one missed":    {2 * time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionTrue, "BackupsCurrent"},
 		"two missed":    {3 * time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionFalse, "BackupOverdue"},
+		"clock ahead":   {time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Status.LastSuccessDate = metav1.NewTime(epoch.AddDate(1, 0, 0)) })}, corev1.ConditionFalse, "BackupOverdue"},
 		"suspended":     {9 * time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy.Suspend = true })}, "", ""},
 		"not yet":       {time.Hour, []*v1beta2.EtcdBackup{newBackup(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})}, corev1.ConditionUnknown, "NoBackupYet"},
 		"never":         {9 * time.Hour, []*v1beta2.EtcdBackup{newBackup(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})}, corev1.ConditionFalse, "BackupOverdue"},

@@ -105,6 +105,9 @@ func (o *Observed) current() Attempt {
 	return Attempt{ScheduledTime: timeOf(s.LastScheduleTime), Number: s.Attempts}
 }
 
+// isAhead is true if the attempt that the status is about was recorded while a clock was ahead.
+func (o *Observed) isAhead() bool { return isFuture(o.current().ScheduledTime, o.Now) }
+
 // isRunning is true if the status says that an attempt is under way.
 func (o *Observed) isRunning() bool {
 	s := &o.Backup.Status

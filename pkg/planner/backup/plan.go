@@ -171,8 +171,13 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 
 // begin makes the first attempt for a scheduled time.
 func begin(o *Observed, scheduled time.Time) (Plan, bool) {
-	if scheduled.IsZero() {
+	switch {
+	case scheduled.IsZero():
 		return Plan{}, false
+	case o.isAhead() && len(o.Jobs) > 0 && !o.isSuspended():
+		// Jobs are told apart by their scheduled times, and those of a clock that was ahead would
+		// count as newer than this attempt.
+		return Plan{Attempt: o.current(), RequeueAfter: startPeriod}, true
 	}
 	return o.start(Attempt{ScheduledTime: scheduled, Number: 1}), true
 }
@@ -206,7 +211,7 @@ func (o *Observed) start(a Attempt) Plan {
 }
 
 // served returns the Jobs whose outcome is in the status. The newest Job that failed
-// stays, so that a user can read its log.
+// stays, so that a user can read its log, unless a clock that was ahead has dated it.
 func (o *Observed) served() []string {
 	var names []string
 	for i := range o.Jobs {
@@ -214,7 +219,7 @@ func (o *Observed) served() []string {
 		if j.Deleting || !o.isRecorded(j.Attempt) {
 			continue
 		}
-		if newest := j.Attempt.isSame(o.current()); !newest || j.Outcome == nil || j.Outcome.Succeeded {
+		if newest := j.Attempt.isSame(o.current()); !newest || o.isAhead() || j.Outcome == nil || j.Outcome.Succeeded {
 			names = append(names, j.Name)
 		}
 	}

@@ -158,8 +158,9 @@ func TestMissedTimesGiveOneBackup(t *testing.T) {
 	}
 }
 
-// TestClockThatJumps sets the clock back by seconds, hours and years. The scheduled time
-// that was handled is not handled again, and the schedule goes on from the new time.
+// TestClockThatJumps sets the clock back by seconds, hours and years. By seconds, the
+// scheduled time that was handled is not handled again. By more, the clock was ahead when that time
+// was recorded: a backup is due now, once, and the schedule goes on from the new time.
 func TestClockThatJumps(t *testing.T) {
 	t.Parallel()
 	created := at(t, "2026-01-01T00:00:00Z")
@@ -170,6 +171,13 @@ func TestClockThatJumps(t *testing.T) {
 			for _, back := range []time.Duration{time.Second, 61 * time.Second, 5 * time.Hour, 2 * 365 * 24 * time.Hour} {
 				now := handled.Add(-back)
 				scheduled, next := due(s, created, handled, now)
+				if back > maxAhead {
+					again, following := due(s, created, scheduled, now)
+					if !scheduled.Equal(now.Truncate(time.Second)) || !again.IsZero() || !following.Equal(s.Next(now)) || !next.Equal(following) {
+						t.Fatalf("%s back: at %s %s is due, and then %s; next is %s", back, now, scheduled, again, next)
+					}
+					continue
+				}
 				if !scheduled.IsZero() {
 					t.Fatalf("%s back: %s is due", back, scheduled)
 				}

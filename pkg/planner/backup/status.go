@@ -107,13 +107,22 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 	}
 	history = append([]v1beta2.BackupRecord{made}, history...)
 	if outcome.Warning == "" {
-		expired := slices.DeleteFunc(Expired(history, retention(o), o.Now), func(r v1beta2.BackupRecord) bool { return slices.Contains(o.Held, r.URI) })
-		history = without(history, expired)
+		expired := Expired(history, retention(o), earlier(o.Now, a.ScheduledTime))
+		history = without(history, slices.DeleteFunc(expired, func(r v1beta2.BackupRecord) bool { return slices.Contains(o.Held, r.URI) }))
 	}
 	status.History = bounded(history)
 }
 
 func retention(o *Observed) Retention { return RetentionOf(o.Backup.Spec.BackupPolicy) }
+
+// earlier returns the earlier of two times. The agent counts ages from the time at which the
+// backup was due if that is earlier than all other clocks.
+func earlier(a, b time.Time) time.Time {
+	if b.Before(a) {
+		return b
+	}
+	return a
+}
 
 // without returns a history without what the agent has deleted: it judges what is in
 // the store by the same rules.

@@ -69,6 +69,10 @@ type Manifest struct {
 	// empty: it was read back. "Checksum": the store's own checksum was compared.
 	VerifiedBy string `json:"verifiedBy,omitempty"`
 
+	// Unconfirmed is true if no quorum has said that the member had every write that was acknowledged
+	// before: the member may have been cut off from the others.
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
+
 	// PreRestoreBackup is true of what was stored before a restore replaced it: it holds data
 	// that a user has replaced.
 	PreRestoreBackup bool `json:"preRestoreBackup,omitempty"`

@@ -152,7 +152,7 @@ func TestPlacesOfOwnersAreApart(t *testing.T) {
 
 func stored(revision int64, age time.Duration) Stored {
 	m := good()
-	m.Revision, m.FinishedAt = revision, now.Add(-age)
+	m.Revision, m.StartedAt, m.FinishedAt = revision, now.Add(-age-time.Minute), now.Add(-age)
 	return Stored{Key: fmt.Sprintf("k_v%d.manifest.json", revision), Manifest: m}
 }
 
@@ -177,7 +177,7 @@ func TestPrunable(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			var got []int64
-			for _, s := range Prunable(test.backups, test.retention, now) {
+			for _, s := range Prunable(test.backups, test.retention, now, now) {
 				got = append(got, s.Manifest.Revision)
 			}
 			if diff := cmp.Diff(test.want, got); diff != "" {

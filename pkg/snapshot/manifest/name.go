@@ -54,6 +54,29 @@ func (p Place) NameOf(key string) (Name, bool) {
 	return Name{UID: parts[0], Dir: path.Dir(key), Started: started, Revision: revision}, true
 }
 
+// ownDirectory and ownSeries are what SnapshotKey appends to a prefix, and nothing else.
+var (
+	ownDirectory = regexp.MustCompile(`^[0-9]{8}T[0-9]{6}Z-[0-9]{20}-[^/]{1,8}/snapshot\.db(\.zst)?(\.age)?$`)
+	ownSeries    = regexp.MustCompile(`^[0-9]+_[0-9]{4}-[0-9]{2}-[0-9]{2}-[0-9]{2}:[0-9]{2}:[0-9]{2}$`)
+)
+
+// IsOwnSnapshot is true for a key that SnapshotKey gives to a backup of this place, whatever
+// its transfer. Only such keys are cleaned up: the same bucket holds copies that users
+// put beside their backups, and objects of other programs whose keys begin alike.
+func (p Place) IsOwnSnapshot(key string) bool {
+	rest, found := strings.CutPrefix(key, p.Prefix())
+	switch {
+	case !found:
+		return false
+	case p.Layout == LayoutDirectory:
+		return ownDirectory.MatchString(rest)
+	case p.Layout == LayoutSeries:
+		return ownSeries.MatchString(rest)
+	default:
+		return rest == ""
+	}
+}
+
 // IsSnapshot is true for the keys of snapshots of LayoutDirectory.
 func IsSnapshot(key string) bool { return strings.HasPrefix(path.Base(key), snapshotName) }
 

@@ -67,3 +67,30 @@ func TestJudgeKeepsTheLastOfAnEarlierCluster(t *testing.T) {
 		t.Errorf("nothing is judged as %+v", got)
 	}
 }
+
+// TestOwnSnapshots: what a place names is its own, and no key that only looks alike.
+func TestOwnSnapshots(t *testing.T) {
+	owner := Owner{Namespace: "ns", Name: "c", UID: "u"}
+	for layout, others := range map[Layout][]string{
+		LayoutDirectory: {"k/v1/ns/c-u/snapshot.db", "k/v1/ns/c-u/mine/snapshot.db", "k/v1/ns/c-u/20260304T050607Z-00000000000000000042-89abcdef-copy/snapshot.db",
+			"k/v1/ns/c-u/20260304T050607Z-00000000000000000042-89abcdef/snapshot.db.bak", "k/v1/ns/c-v/20260304T050607Z-00000000000000000042-89abcdef/snapshot.db"},
+		LayoutSeries: {"k", "k_v1", "k_v1_2026-03-04", "k_v1_2026-03-04-05:06:07.old", "k_version"},
+		LayoutObject: {"k-postgres/base.tar", "k/x", "k.manifest.json", "k2"},
+	} {
+		place := Place{Layout: layout, Key: "k", Owner: owner}
+		for _, compression := range []string{"", CompressionZstd} {
+			for _, encryption := range []string{"", EncryptionAge} {
+				for _, id := range []string{"i", "0123456789", "0123456789-2"} {
+					if key := place.SnapshotKey(id, now, 42, compression, encryption); !place.IsOwnSnapshot(key) {
+						t.Errorf("%s: %s is not its own", layout, key)
+					}
+				}
+			}
+		}
+		for _, key := range others {
+			if place.IsOwnSnapshot(key) {
+				t.Errorf("%s: %s is its own", layout, key)
+			}
+		}
+	}
+}

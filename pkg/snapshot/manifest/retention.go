@@ -21,12 +21,48 @@ type Stored struct {
 	// Key of the manifest.
 	Key      string
 	Manifest *Manifest
+	// Modified is when the manifest was stored, by the clock of the store; zero if that was not
+	// requested.
+	Modified time.Time
+}
+
+// MadeAt is when the backup was finished, which was before its manifest was stored. So a
+// clock that was ahead does not make a backup newer than it is.
+func (s Stored) MadeAt() time.Time { return Earlier(s.Manifest.FinishedAt, s.Modified) }
+
+// dueAt is when the backup was due.
+func (s Stored) dueAt(present time.Time) time.Time {
+	if s.Manifest.StartedAt.IsZero() {
+		return s.MadeAt()
+	}
+	return DueAt(s.Manifest.StartedAt, s.Modified, present)
+}
+
+// DueAt is when a backup was due whose transfer began then, by the clock of Kubernetes. For one
+// from the future, which a clock that was ahead has dated, it is when the store dated the manifest.
+// So it is neither the newest for ever, nor does it make others old.
+func DueAt(started, modified, present time.Time) time.Time {
+	if started.After(present) {
+		return Earlier(started, modified)
+	}
+	return started
+}
+
+// Earlier returns the earlier of two times; one that is zero is not known.
+func Earlier(a, b time.Time) time.Time {
+	if b.IsZero() || a.Before(b) {
+		return a
+	}
+	return b
 }
 
 // Dated is a backup as far as a retention looks at it.
 type Dated struct {
 	// At is a recorded time of the backup, the same kind of time for all.
-	At       time.Time
+	At time.Time
+	// Finished is when it was finished, if that is known by then: a backup is as young as the
+	// younger of both times.
+	Finished time.Time
 	Revision int64
 	// Cluster tells apart clusters that had the same name one after the other.
 	Cluster string
@@ -61,7 +97,7 @@ func (r Retention) Judge(backups []Dated, now time.Time) Verdict {
 	before := slices.IndexFunc(order, func(i int) bool { return backups[i].Cluster != backups[order[0]].Cluster })
 	for rank, i := range order {
 		tooMany := r.Count > 0 && rank >= r.Count
-		tooOld := r.MaxAge > 0 && now.Sub(backups[i].At) > r.MaxAge
+		tooOld := r.MaxAge > 0 && now.Sub(backups[i].At) > r.MaxAge && now.Sub(backups[i].Finished) > r.MaxAge
 		switch {
 		case rank == 0:
 		case tooMany && rank == before && !tooOld:
@@ -78,17 +114,18 @@ func (r Retention) Judge(backups []Dated, now time.Time) Verdict {
 }
 
 // Prunable returns the backups that the retention lets go, the oldest first. Age and
-// order go by the recorded time, never by a name. The newest one always stays.
-func Prunable(backups []Stored, r Retention, now time.Time) []Stored {
+// order go by recorded times, never by a name. The newest one always stays. What was due after
+// present is from the future.
+func Prunable(backups []Stored, r Retention, now, present time.Time) []Stored {
 	dated := make([]Dated, len(backups))
 	for i, s := range backups {
-		dated[i] = Dated{At: s.Manifest.FinishedAt, Revision: s.Manifest.Revision, Cluster: s.Manifest.Owner.UID}
+		dated[i] = Dated{At: s.dueAt(present), Finished: s.MadeAt(), Revision: s.Manifest.Revision, Cluster: s.Manifest.Owner.UID}
 	}
 	verdict := r.Judge(dated, now)
 	var prunable []Stored
 	for _, i := range append(verdict.Surplus, verdict.Old...) {
 		prunable = append(prunable, backups[i])
 	}
-	slices.SortStableFunc(prunable, func(a, b Stored) int { return a.Manifest.FinishedAt.Compare(b.Manifest.FinishedAt) })
+	slices.SortStableFunc(prunable, func(a, b Stored) int { return a.dueAt(present).Compare(b.dueAt(present)) })
 	return prunable
 }
