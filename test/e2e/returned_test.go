@@ -108,7 +108,7 @@ func (c *cluster) findsVolumes(names ...string) {
 		return object.Status.BlockedBy != nil && object.Status.BlockedBy.Reason == "VolumesFound"
 	})
 	c.contains(object.Status.BlockedBy.Message, names...)
-	c.contains(object.Status.BlockedBy.Unblock, "fromVolumes", "kubectl label pvc -l etcd_cluster="+c.name)
+	c.contains(object.Status.BlockedBy.Unblock, append([]string{"fromVolumes", "kubectl label pvc -n " + c.namespace, "etcd_cluster-"}, names...)...)
 	if pods := c.kubectl("get", "pods", "-l", "etcd_cluster="+c.name, "-o", "name"); pods != "" {
 		c.Errorf("beside the PVCs there are %s", pods)
 	}
@@ -187,7 +187,7 @@ func TestRetainedVolumesFound(t *testing.T) {
 	s.contains(s.rejected("", "patch", "etcd", "found", "--type=merge", "-p", `{"spec":{"bootstrap":{"existing":{"clientEndpoints":["http://a:2379"]}}}}`), "fromVolumes")
 
 	again()
-	s.kubectl("label", "pvc", "-l", "etcd_cluster=found", "etcd_cluster-")
+	s.kubectl(append(append([]string{"label", "pvc"}, before...), "etcd_cluster-", "etcd_recovery-")...)
 	c.settle(1)
 	if now := slices.Collect(maps.Keys(c.pvcs())); slices.Equal(now, before) {
 		t.Errorf("it began with PVCs %q", now)
