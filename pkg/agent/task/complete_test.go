@@ -73,11 +73,11 @@ func TestCompleteTrustsNoFile(t *testing.T) {
 	b := newBench(t, etcdtest.New(t))
 	save, _, complete := b.unproved("id-1", time.Now())
 	saved := b.mustRun(agent.CommandSave, save)
-	another, stranger := *complete, *complete
+	another, unmade := *complete, *complete
 	another.ID = "id-2"
 	b.mustFail(agent.CommandComplete, &another, agent.ClassRequest)
-	stranger.Complete = &agent.Complete{Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "ns", Name: "c", UID: "v"}, ManifestFile: complete.Complete.ManifestFile}
-	b.mustFail(agent.CommandComplete, &stranger, agent.ClassRequest)
+	unmade.Complete = &agent.Complete{Layout: manifest.LayoutDirectory, Owner: manifest.Owner{Namespace: "ns", Name: "c", UID: "v"}, ManifestFile: complete.Complete.ManifestFile}
+	b.mustFail(agent.CommandComplete, &unmade, agent.ClassRequest)
 	if err := b.store.Delete(t.Context(), saved.Key); err != nil {
 		t.Fatal(err)
 	}

@@ -96,7 +96,7 @@ func (w *retentionWalk) step(seed uint64, number int) {
 
 const sum = "abababababababababababababababababababababababababababababababab"
 
-// check compares what is left with the rules, by true times.
+// check compares the backups that remain with the rules, by true times.
 func (w *retentionWalk) check(seed uint64) {
 	w.t.Helper()
 	there := w.objects()

@@ -240,7 +240,7 @@ func (t *run) takeBack(ctx context.Context, key string, s *manifest.Stored, fail
 		return err
 	}
 	if s.Manifest.Layout == manifest.LayoutObject && !errors.Is(failed, snapshot.ErrCorrupt) {
-		// It has taken the place of the backup before, and nothing proves that it is bad. It can be
+		// It has replaced the backup before, and nothing proves that it is bad. It can be
 		// restored without a manifest, because etcd's own hash is at its end.
 		return nil
 	}

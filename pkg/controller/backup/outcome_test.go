@@ -143,7 +143,7 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnEarlierAttempt: an attempt that finds what an earlier one has stored began no later than that one.
+// TestSnapshotOfAnEarlierAttempt: an attempt that finds what an earlier one has stored began no later than that attempt.
 func TestSnapshotOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
 	for done, want := range map[bool]time.Time{false: begun, true: begun.Add(-time.Hour)} {

@@ -38,7 +38,7 @@ func TestPreRestoreBackupIsNoLastBackup(t *testing.T) {
 	}
 }
 
-// TestJobKeepsWhatARestoreReads: the Job is told of an EtcdRestore that the cache does not show, and no Job that deletes
+// TestJobKeepsWhatARestoreReads: the Job knows an EtcdRestore that the cache does not show. No Job that deletes
 // backups is made without a look at the EtcdRestores.
 func TestJobKeepsWhatARestoreReads(t *testing.T) {
 	t.Parallel()
@@ -68,7 +68,7 @@ func TestJobKeepsWhatARestoreReads(t *testing.T) {
 }
 
 // TestLastBackupAfterARestore: a lost cluster continues from the backup that was restored, not from a newer one of the
-// data that the restore has replaced, until its schedule has made the next one at once.
+// data that the restore has replaced. Its schedule makes the next one at once.
 func TestLastBackupAfterARestore(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t)

@@ -37,7 +37,7 @@ func recordedClusterIDs(record planner.Record) []uint64 {
 
 // identify finds out which cluster ID is that of the cluster, if no record says it: the ID of most responses that
 // prove themselves. A response with another ID does not count. A response alone proves nothing: the address of a pod that
-// has ended may be that of a member of another cluster by now, and what is written into the record stays there.
+// has ended may be that of a member of another cluster by now. What is written into the record stays there.
 func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]etcd.StatusResult) {
 	if len(s.clusterIDs) > 0 || s.Record.Recovery.IsInProgress() {
 		return

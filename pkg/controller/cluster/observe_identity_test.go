@@ -107,8 +107,8 @@ func TestMembersProveTheCluster(t *testing.T) {
 	}
 }
 
-// TestForeignResponsesProveNothing: a list counts only with the ID and the cluster ID of the response.
-func TestForeignResponsesProveNothing(t *testing.T) {
+// TestOtherResponsesProveNothing: a list counts only with the ID and the cluster ID of the response.
+func TestOtherResponsesProveNothing(t *testing.T) {
 	t.Parallel()
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n"}}
 	own := etcd.Member{ID: 7, Name: "c-a", PeerURLs: []string{resources.PeerURL(c, "c-a")}}

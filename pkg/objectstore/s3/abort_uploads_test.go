@@ -14,7 +14,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
 )
 
-// TestAbortUploadsOfOthers: the prefix of one program is that of another one's keys, too. Their
+// TestAbortUploadsOfOthers: the prefix of one program is that of another program's keys, too. Their
 // uploads are in one list.
 func TestAbortUploadsOfOthers(t *testing.T) {
 	var aborted []string

@@ -175,7 +175,7 @@ func begin(o *Observed, scheduled time.Time) (Plan, bool) {
 	case scheduled.IsZero():
 		return Plan{}, false
 	case o.isAhead() && len(o.Jobs) > 0 && !o.isSuspended():
-		// Jobs are told apart by their scheduled times, and those of a clock that was ahead would
+		// The scheduled times of Jobs tell them apart, and those of a clock that was ahead would
 		// count as newer than this attempt.
 		return Plan{Attempt: o.current(), RequeueAfter: startPeriod}, true
 	}

@@ -23,7 +23,7 @@
 //     member_versions.go says what runs, and upgrade_path.go what may follow. versions.go
 //     compares versions of etcd, and cluster_id.go writes IDs.
 //   - Judgements follow. member_change.go says what must change of a member, away.go which member is
-//     overdue, cordon.go which member must leave its node, restarts.go which member
+//     overdue, and cordon.go which member must leave its node. restarts.go says which member
 //     restarts, and put_back.go whose image is put back. prepared.go says which pod joins next, and removal_candidate.go which voter goes.
 //     diagnosis.go asks package diagnosis about a quorum, and loss.go since when it is lost.
 //   - Rules and plans come last. A test checks that facts use no judgement, and that judgements

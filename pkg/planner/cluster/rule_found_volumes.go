@@ -38,8 +38,8 @@ func ruleFoundVolumes(o *Observed) (Plan, bool) {
 }
 
 // takesBack is true from the request until a quorum has confirmed what was taken back. The request counts when the
-// first PVC has become one of this cluster. To remove spec.bootstrap later changes nothing, because a cluster that has the
-// data of some of its members needs that of the others, which a backup tool may bring back one by one.
+// first PVC has become one of this cluster. To remove spec.bootstrap later changes nothing: a cluster that has the data of
+// some of its members needs that of the others. A backup tool may bring them back one by one.
 func takesBack(o *Observed) bool { return o.Cluster.TakesVolumesBack() || awaitsConfirmation(o.PVCs) }
 
 // IsFilledByRestore is true for a cluster that an existing EtcdRestore is about to fill. The annotation alone does

@@ -71,7 +71,7 @@ const (
 	ReasonAbandoned = "Abandoned"
 	// ReasonClusterExists: the field spec.clusterTemplate asks for a new cluster, and a cluster of this name exists.
 	ReasonClusterExists = "ClusterExists"
-	// ReasonAlreadyRestored: the cluster has the data of an earlier EtcdRestore with this name and spec, and clients have written since then. To restore that data again, create it with another spec or with the annotation etcd.database.coreos.com/restore-again.
+	// ReasonAlreadyRestored: the cluster has the data of an earlier EtcdRestore with this name and spec, and clients have written since then. Another spec, or the annotation etcd.database.coreos.com/restore-again, restores that data again.
 	ReasonAlreadyRestored = "AlreadyRestored"
 	// ReasonClusterDeleted: the EtcdCluster was deleted during the restore.
 	ReasonClusterDeleted = "ClusterDeleted"

@@ -82,7 +82,7 @@ func request(r *v1beta2.EtcdRestore) string {
 	return hex.EncodeToString(sum[:8])
 }
 
-// withRestore returns what the status of the cluster tells of its restores after this one is requested. Its time
+// withRestore returns what the status of the cluster tells of its restores after this restore is requested. Its time
 // follows when the cluster has the data.
 func (o *Observed) withRestore(revision int64) []v1beta2.ClusterRestore {
 	made := v1beta2.ClusterRestore{Name: o.Restore.Name, UID: o.id(), Request: request(o.Restore), Revision: revision, RevisionBump: o.bump()}
