@@ -156,9 +156,10 @@ func (t *run) stall() time.Duration {
 }
 
 // clocks returns the times by which ages and order are judged. What looks old is deleted, and a clock that is
-// ahead makes everything look old. So ages are counted to now, the earliest of three clocks: that of this node, that
-// of the store, which has dated the backup of this run, and that of Kubernetes, by which it was due. A backup that was due after present was dated by a clock that was
-// ahead: there the clock of a node counts for nothing, and a volume has no other one.
+// ahead makes everything look old. So ages are counted to now, the earliest of three clocks. They are that of
+// this node, that of the store, which has dated the backup of this run, and that of Kubernetes, by which it
+// was due. A backup that was due after present was dated by a clock that was ahead: there the clock of a node
+// counts for nothing, and a volume has no other one.
 func (t *run) clocks(ctx context.Context) (now, present time.Time, err error) {
 	now = t.Clock.Now()
 	if t.made == nil {

@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-const otherImage = "elsewhere/etcd"
+const swappedImage = "elsewhere/etcd"
 
 // round is the last round in which images were put back, and how long ago it began.
 func round(number int, ago time.Duration) func(*Observed) {
@@ -27,7 +27,7 @@ func setAgain(names ...string) func(*Observed) {
 	return func(o *Observed) {
 		for _, name := range names {
 			p := podByName(o.Pods, name)
-			p.Image, p.ImageName, p.PutBack = resources.ImageChanged, otherImage, o.Record.PutBack.String()
+			p.Image, p.ImageName, p.PutBack = resources.ImageChanged, swappedImage, o.Record.PutBack.String()
 			if p.Running {
 				p.Started = o.Record.PutBack.Since
 			}
@@ -59,7 +59,7 @@ func TestImageThatIsSetAgain(t *testing.T) {
 	first := func(o *Observed) { podByName(o.Pods, "b").PutBack = "" }
 	late := func(o *Observed) { podByName(o.Pods, "b").Started = o.Record.PutBack.Since.Add(2 * time.Hour) }
 	older := func(o *Observed) { podByName(o.Pods, "c").Image = resources.ImageChanged }
-	everywhere := func(o *Observed) { podByName(o.Pods, "a").ImageName = otherImage }
+	everywhere := func(o *Observed) { podByName(o.Pods, "a").ImageName = swappedImage }
 	checkDecisions(t, []decision{
 		{"once more, a little later", 3, three, edits(round(1, time.Minute), setAgain("b")), "rollout: RecordPutBack 2, RecreatePod b " + before},
 		{"not at once", 3, three, edits(round(1, time.Second), setAgain("b")), "rollout: wait ImageRewritten"},
@@ -79,9 +79,9 @@ func TestImageThatIsSetAgain(t *testing.T) {
 		{"another version is declared", 3, three, edits(round(2, time.Hour), setAgain("a", "b", "c"), wants(next)), "rollout: UpgradePod b " + next},
 		{"another member must restart", 3, "a:claim b:claim c:claim,stale", edits(round(2, time.Hour), setAgain("a", "b")), "rollout: RecreatePod c " + before},
 		{"a request to restart", 3, "a:claim,unasked b:claim,unasked c:claim,unasked", edits(asks, round(2, time.Hour), setAgain("a", "b", "c")), "rollout: RecreatePod b " + before},
-		{"a prepared pod, whose image a member runs", 3, "a b", edits(round(2, time.Hour), everywhere, preparedWith(otherImage)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
-		{"a prepared pod, whose image no member runs", 3, "a b", edits(round(2, time.Hour), preparedWith(otherImage)), "scale-up: RecordPutBack 3, DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
-		{"a prepared pod, not at once", 3, "a b", edits(round(2, time.Second), preparedWith(otherImage)), "scale-up: wait ImageRewritten"},
+		{"a prepared pod, whose image a member runs", 3, "a b", edits(round(2, time.Hour), everywhere, preparedWith(swappedImage)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+		{"a prepared pod, whose image no member runs", 3, "a b", edits(round(2, time.Hour), preparedWith(swappedImage)), "scale-up: RecordPutBack 3, DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
+		{"a prepared pod, not at once", 3, "a b", edits(round(2, time.Second), preparedWith(swappedImage)), "scale-up: wait ImageRewritten"},
 	})
 }
 
