@@ -217,6 +217,10 @@ func (r responses) Members(context.Context, etcd.Target) (etcd.Membership, error
 	return list, nil
 }
 
+func (r responses) OwnMembers(ctx context.Context, target etcd.Target, _ etcd.Endpoint) (etcd.Membership, error) {
+	return r.Members(ctx, target)
+}
+
 func (r responses) Statuses(_ context.Context, target etcd.Target) map[string]etcd.StatusResult {
 	results := map[string]etcd.StatusResult{}
 	for _, e := range target.Endpoints {
