@@ -218,7 +218,7 @@ func TestCAIsKept(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	read, err := certificates.ReadCA(certificates.PEM(after.Certificate), key, certificates.PEM(after.CrossSigned))
+	read, err := certificates.ReadCA(certificates.PEM(after.Certificate), key, after.CrossPEM())
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -227,7 +227,7 @@ func TestCAIsKept(t *testing.T) {
 		t.Fatal(err)
 	}
 	list, err := certificates.ReadAll(chain)
-	if err != nil || len(list) != 2 || !read.HasSigned(list[0]) {
+	if err != nil || len(list) != 3 || !read.HasSigned(list[0]) || !list[2].Equal(before.Certificate) {
 		t.Fatalf("the chain is %d long: %v", len(list), err)
 	}
 	if got := certificates.Renewal(list[0]); !got.After(now) || !got.Before(list[0].NotAfter) {
@@ -238,6 +238,38 @@ func TestCAIsKept(t *testing.T) {
 	}
 	if _, err := certificates.ReadCA(chain, key, nil); !errors.Is(err, certificates.ErrUnusable) {
 		t.Errorf("a certificate that is no CA: %v", err)
+	}
+}
+
+// TestCheckNamed: a program that trusts only the CA before the present one accepts what the present CA
+// signs, and that is known without a bundle that holds the CA before.
+func TestCheckNamed(t *testing.T) {
+	t.Parallel()
+	before, after, other := ca(t, now), ca(t, now), ca(t, now)
+	if err := before.CrossSign(after); err != nil {
+		t.Fatal(err)
+	}
+	alone := *after
+	alone.Previous = nil
+	names := func(a *certificates.CA) string { return certificates.Names([]*x509.Certificate{a.Certificate}) }
+	for name, test := range map[string]struct {
+		signer  *certificates.CA
+		trusted string
+		want    bool
+	}{
+		"the present CA":                   {after, names(after), true},
+		"the CA before":                    {after, names(before), true},
+		"another CA":                       {after, names(other), false},
+		"no CA":                            {after, "", false},
+		"the CA before, which is not kept": {&alone, names(before), false},
+	} {
+		pair, err := certificates.Read(resources.UsePeer, secret(t, test.signer, resources.UsePeer, resources.FormatKubernetes, serverTemplate, now))
+		if err != nil {
+			t.Fatal(err)
+		}
+		if err := pair.CheckNamed(now, pair.CAs, test.trusted, x509.ExtKeyUsageClientAuth); (err == nil) != test.want {
+			t.Errorf("%s: %v", name, err)
+		}
 	}
 }
 

@@ -42,6 +42,10 @@ type CA struct {
 	// CrossSigned, if not nil, is the certificate of this CA that the previous CA signed.
 	// A program that trusts only the previous CA accepts what this CA signs.
 	CrossSigned *x509.Certificate
+	// Previous is the certificate of the CA that signed CrossSigned; nil if it is not known. It stays in
+	// the chains after nobody is told to trust it any more: a member that has not restarted since then
+	// trusts only it, and without it nobody else can verify what that member accepts.
+	Previous *x509.Certificate
 
 	key crypto.Signer
 }
@@ -88,7 +92,23 @@ func (a *CA) CrossSign(next *CA) error {
 		template.NotAfter = a.Certificate.NotAfter
 	}
 	next.CrossSigned, err = sign(&template, a.Certificate, next.Certificate.PublicKey, a.key)
+	next.Previous = a.Certificate
 	return err
+}
+
+// CrossPEM returns what leads from the CA that cross-signed this CA to this CA; nil if none did.
+func (a *CA) CrossPEM() []byte { return PEM(a.cross()...) }
+
+// cross returns CrossSigned and Previous, as far as there are any.
+func (a *CA) cross() []*x509.Certificate {
+	switch {
+	case a.CrossSigned == nil:
+		return nil
+	case a.Previous == nil:
+		return []*x509.Certificate{a.CrossSigned}
+	default:
+		return []*x509.Certificate{a.CrossSigned, a.Previous}
+	}
 }
 
 // Template describes a certificate to issue.
@@ -121,7 +141,7 @@ func (t Template) Matches(c *x509.Certificate) bool {
 }
 
 // Issue returns a certificate with the chain that leads to the CA that cross-signed this
-// CA, and its key, in PEM form.
+// CA, and its key, in PEM form. The chain ends with that CA itself.
 func (a *CA) Issue(t Template, now time.Time) (chain, key []byte, err error) {
 	private, err := newKey()
 	if err != nil {
@@ -160,7 +180,7 @@ func (a *CA) Issue(t Template, now time.Time) (chain, key []byte, err error) {
 	}
 	list := []*x509.Certificate{leaf}
 	if a.CrossSigned != nil && now.Before(a.CrossSigned.NotAfter) {
-		list = append(list, a.CrossSigned)
+		list = append(list, a.cross()...)
 	}
 	if key, err = keyPEM(private); err != nil {
 		return nil, nil, err
@@ -183,7 +203,7 @@ func (a *CA) HasSigned(c *x509.Certificate) bool {
 	return isSigned(c, a.Certificate)
 }
 
-// ReadCA reads what KeyPEM and PEM wrote; cross may be empty.
+// ReadCA reads what PEM, KeyPEM and CrossPEM wrote; cross may be empty, or hold no Previous.
 func ReadCA(certificate, key, cross []byte) (*CA, error) {
 	chain, err := parseAll(certificate)
 	if err != nil {
@@ -203,7 +223,9 @@ func ReadCA(certificate, key, cross []byte) (*CA, error) {
 		if err != nil {
 			return nil, fmt.Errorf("%w: the CA before: %w", ErrUnusable, err)
 		}
-		a.CrossSigned = crossSigned[0]
+		if a.CrossSigned = crossSigned[0]; len(crossSigned) > 1 {
+			a.Previous = crossSigned[1]
+		}
 	}
 	return a, nil
 }

@@ -15,7 +15,7 @@ import (
 // Entries of the secret of a cluster's own CA, in addition to those of FormatKubernetes.
 // Entry ca.crt there holds the CAs that are trusted, the present one first.
 const (
-	// CrossEntry is the present CA, cross-signed by the previous CA.
+	// CrossEntry is the present CA, cross-signed by the previous CA, and then the previous CA.
 	CrossEntry = "cross.crt"
 )
 

@@ -208,6 +208,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		9354570:  "all members and the record were lost, and an API from before two restores had the first one carried out again",
 		9403320:  "the record was lost, and with it that a recovery had ended, while most new members were lost",
 		92326:    "a declaration cost the bootstrap member before a status had named it",
+		8240:     "a CA was lost while members trusted only the CA before it, which no bundle held any more",
 	} {
 		if r := Run(schedules.New(seed), Variant{}, timeline.NewStats(), false); r.Violation != nil {
 			t.Errorf("seed %d, in which %s: %v", seed, what, r.Violation)

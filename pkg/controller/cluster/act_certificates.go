@@ -185,8 +185,8 @@ func caData(ca *certificates.CA, trusted []*x509.Certificate, now time.Time) (ma
 		corev1.TLSCertKey: certificates.PEM(ca.Certificate), corev1.TLSPrivateKeyKey: private,
 		corev1.ServiceAccountRootCAKey: certificates.PEM(list...),
 	}
-	if ca.CrossSigned != nil {
-		data[resources.CrossEntry] = certificates.PEM(ca.CrossSigned)
+	if cross := ca.CrossPEM(); cross != nil {
+		data[resources.CrossEntry] = cross
 	}
 	return data, nil
 }

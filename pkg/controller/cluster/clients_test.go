@@ -175,7 +175,7 @@ func TestClientSecretFollows(t *testing.T) {
 	w.update()
 	w.steps(4)
 	pair := w.certificate("c-app-binding")
-	if pair.Leaf.Issuer.String() == first.Issuer.String() || len(pair.CAs) != 2 || len(pair.Chain) != 2 {
+	if pair.Leaf.Issuer.String() == first.Issuer.String() || len(pair.CAs) != 2 || len(pair.Chain) != 3 {
 		t.Errorf("during a rotation the certificate is of %s, with %d CAs and a chain of %d", pair.Leaf.Issuer, len(pair.CAs), len(pair.Chain))
 	}
 	if err := pair.Check(w.clock.Now(), certsOf(renewed.Issuer.String(), pair.CAs), nil, x509.ExtKeyUsageClientAuth); err != nil {

@@ -214,6 +214,39 @@ func TestCopyInPlaceOfLostCertificate(t *testing.T) {
 	}
 }
 
+// TestLostAfterOldCAWasDropped: the member has not restarted since the old CA was dropped, so it trusts only a
+// CA that no bundle holds. It accepts what is left of the CA that was lost. So the controller shows and copies that,
+// and the members need not restart together.
+func TestLostAfterOldCAWasDropped(t *testing.T) {
+	key := types.NamespacedName{Namespace: "n", Name: "c"}
+	w, first := issuedWorld(t)
+	w.pods = []planner.Pod{{Name: "c-a", Owned: true, Running: true, Trust: first.Trust, PeerCAs: certificates.Names(first.signer.trusted)}}
+	w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: "1"}
+	w.update()
+	for range 3 {
+		w.step()
+	}
+	if err := dropCA(t.Context(), &run{Reconciler: w.r, key: key, seen: w.step()}, planner.DropOldCAs{}); err != nil {
+		t.Fatal(err)
+	}
+	for range 2 {
+		w.step()
+	}
+	left := w.step()
+	w.lose("c-ca-tls", "c-operator-tls")
+	w.r.secrets.forget(key)
+	for range 4 {
+		w.step()
+	}
+	s := w.step()
+	if states(s)[certplanner.Usable] != 5 || !s.CanAuthenticate || !s.Pods[0].Accepts || s.Pods[0].TrustsCA {
+		t.Fatalf("CanAuthenticate is %t, the pod is seen as %+v, and the certificates as %+v", s.CanAuthenticate, s.Pods[0], s.Certificates)
+	}
+	if operator := s.certificates[v1beta2.CertificateUseOperator]; !operator.Leaf.Equal(left.certificates[v1beta2.CertificateUseClient].Leaf) {
+		t.Errorf("the Secret of the controller holds a certificate of %q, which the member rejects", operator.Leaf.Issuer.CommonName)
+	}
+}
+
 // TestTrustFromSecretsOfClients: a user who may write the Secret of clients cannot add a CA to what members
 // trust. One that members trust already is known from there, if nothing else is left.
 func TestTrustFromSecretsOfClients(t *testing.T) {

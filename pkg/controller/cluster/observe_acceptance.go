@@ -77,7 +77,7 @@ func (s *seen) countAccepting(pair *certificates.Pair, known []*x509.Certificate
 	for i := range s.Pods {
 		p := &s.Pods[i]
 		if runsOrStarts(p) && (p.PeerCAs == "" && own ||
-			pair.Check(s.Now, certificates.Named(known, p.PeerCAs), nil, x509.ExtKeyUsageClientAuth) == nil) {
+			pair.CheckNamed(s.Now, known, p.PeerCAs, x509.ExtKeyUsageClientAuth) == nil) {
 			n++
 		}
 	}

@@ -253,8 +253,7 @@ func (s *seen) isAcceptedBy(trustedCAs string) bool {
 	if pair == nil {
 		return len(s.certificates) > 0 // members speak plainly to each other
 	}
-	known := certificates.Named(pair.CAs, trustedCAs)
-	return pair.Check(s.Now, known, nil, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth) == nil
+	return pair.CheckNamed(s.Now, pair.CAs, trustedCAs, x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth) == nil
 }
 
 // mounted names what the volumes of members are to hold.

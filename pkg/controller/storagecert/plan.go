@@ -111,8 +111,8 @@ func (a *issuer) data() (map[string][]byte, error) {
 		corev1.TLSCertKey: certificates.PEM(a.ca.Certificate), corev1.TLSPrivateKeyKey: key,
 		corev1.ServiceAccountRootCAKey: certificates.PEM(a.trusted...),
 	}
-	if a.ca.CrossSigned != nil {
-		data[resources.CrossEntry] = certificates.PEM(a.ca.CrossSigned)
+	if cross := a.ca.CrossPEM(); cross != nil {
+		data[resources.CrossEntry] = cross
 	}
 	return data, nil
 }
