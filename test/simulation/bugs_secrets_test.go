@@ -8,8 +8,10 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/test/simulation/manager"
 	"github.com/etcd-operator/etcd-operator/test/simulation/schedules"
 )
 
@@ -19,6 +21,7 @@ func bugsOfSecrets() []bug {
 		{name: "issues what no member accepts", rules: "T1", wrap: doing(issueLost), story: loseTogether(secretCA|secretOperator, true)},
 		{name: "leaves members alone that reject each other", rules: "L1", wrap: doing(leaveDistrusting), story: loseTogether(secretCA|secretPeer, true)},
 		{name: "restarts all members although they could restart one by one", rules: "S8", wrap: doing(restartTogether), story: loseTogether(secretCA, true)},
+		{name: "takes members that trust a dropped CA for ones that reject the others", rules: "S2 S8", wrap: deciding(rejectBehind), story: func(s *schedules.Schedule) { loseSecretsAfterRotation(s); s.Events[1].A = secretCA - 1 }},
 		{name: "repairs nothing while the certificate of clients is missing", rules: "L1", wrap: doing(awaitAll), story: loseTogether(secretCA|secretClient, true)},
 	}
 }
@@ -77,6 +80,12 @@ func restartTogether(o planner.Observed, plan planner.Plan) planner.Plan {
 		}
 	}
 	return plan
+}
+
+// rejectBehind takes each member that has not restarted with the present bundle for one that rejects the
+// others, as a controller does that does not find the dropped CA in their chains.
+func rejectBehind(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	return decide(withPods(o, func(p *planner.Pod) { p.Accepts = p.Accepts && p.Trust == o.Trust }))
 }
 
 // awaitAll does nothing but issue certificates while one cannot be used.

@@ -62,3 +62,25 @@ func TestLostSecretsAndQuorum(t *testing.T) {
 		report(t, r, variant)
 	}
 }
+
+// loseSecretsAfterRotation deletes Secrets of a cluster that no longer trusts its former CA, while some members
+// have not restarted since and trust that CA only.
+func loseSecretsAfterRotation(s *schedules.Schedule) {
+	n := int(s.Seed)
+	s.Certificates, s.Volumes, s.Deadly, s.Size = true, true, false, 3
+	s.Events = []schedules.Event{
+		{At: time.Minute, Kind: schedules.EventRotateCA, For: 6 * time.Second},
+		{At: 68*time.Second + time.Duration(n/waysToLoseSecrets)*2*time.Second, Kind: schedules.EventLoseSecrets, A: n, B: 1},
+	}
+}
+
+// TestLostSecretsAfterRotation plays every combination without a memory of the controller. The certificate of the
+// peers, if it is left, is one that all members accept: they restart one by one.
+func TestLostSecretsAfterRotation(t *testing.T) {
+	variant := Variant{Name: "lost secrets after a rotation", story: loseSecretsAfterRotation}
+	total, failed := playAll(2*waysToLoseSecrets, 0, variant, nil)
+	t.Logf("%v\n%d violations", total, len(failed))
+	for _, r := range failed[:min(len(failed), 2)] {
+		report(t, r, variant)
+	}
+}
