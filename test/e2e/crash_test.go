@@ -4,8 +4,8 @@
 package e2e
 
 import (
-	"fmt"
 	"context"
+	"fmt"
 	"math/rand/v2"
 	"slices"
 	"syscall"
