@@ -53,6 +53,8 @@ func TestLearnerThatDoesNotAdvance(t *testing.T) {
 		{"the one after two that failed is replaced after four times the time", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("c", 4*learnerPatience, 100, 2)), replaced},
 		{"another member is not judged by its time", 3, "a b c:learner,sick", edits(noEarlyPromotion, advanced("d", time.Hour, 0, 0)), "joining: wait WaitingForMember"},
 		{"it has caught up and is promoted", 3, "a b c:learner", edits(reads(999), advanced("c", time.Hour, 999, 0)), "joining: PromoteMember c"},
+		{"it has caught up, and its disk hangs while the others need its vote", 3, "a b:sick c:learner", edits(reads(999), advanced("c", learnerPatience, 999, 0)), replaced},
+		{"it has caught up, and the others need its vote", 3, "a b:sick c:learner", edits(reads(999), advanced("c", learnerPatience-time.Second, 999, 0)), "joining: PromoteMember c"},
 		{"its PVC is part of a copy, and no disk of a member", 3, "a:claim b:claim c:learner,sick,claim", edits(noEarlyPromotion, retained, advanced("c", learnerPatience, 100, 0)), replaced + ", DeletePVC c"},
 		{"voters are never removed for that", 3, "a b c:sick", edits(advanced("c", time.Hour, 0, 0)), "steady"},
 	})
