@@ -199,6 +199,7 @@ func TestAlternatingWait(t *testing.T) {
 	}{
 		"a container that ends again and again": {[]Observed{bootstrapping(runs), bootstrapping(ended), bootstrapping(runs), bootstrapping(ended)}, true},
 		"a quorum that comes and goes":          {[]Observed{observed(t, 3, "a b:down c:down", noQuorum), observed(t, 3, "a b c", noQuorum), observed(t, 3, "a b:down c:down", noQuorum)}, true},
+		"a container that could not be created": {[]Observed{bootstrapping(Pod{Waiting: "ContainerCreating"}), bootstrapping(Pod{Waiting: "CreateContainerConfigError: no secret"})}, false},
 		"another wait":                          {[]Observed{bootstrapping(Pod{Waiting: "ErrImagePull"}), bootstrapping(runs)}, false},
 	} {
 		var status v1beta2.ClusterStatus

@@ -89,9 +89,9 @@ func rowOf(reason Reason) waits.Row {
 
 // oneWait lists reasons between which one wait alternates. A container that ends again and again runs in
 // between, and a quorum that does not respond has a leader now and then. The bound counts from the first of
-// them: otherwise a wait that never ends would never be Stalled.
+// them: otherwise a wait that never ends would never be Stalled. All of them have the same bound.
 var oneWait = []struct{ reasons, between []Reason }{
-	{[]Reason{ReasonContainerCrashes, ReasonContainerNotCreated}, []Reason{ReasonWaitingForBootstrapMember, ReasonWaitingForMember, ReasonWaitingForPod}},
+	{[]Reason{ReasonContainerCrashes}, []Reason{ReasonWaitingForBootstrapMember, ReasonWaitingForMember, ReasonWaitingForPod}},
 	{[]Reason{ReasonQuorumLost, ReasonEtcdUnreachable, ReasonNoLeader}, nil},
 }
 
