@@ -84,7 +84,7 @@ func waitFor(err error) *planner.Wait {
 	case errors.Is(err, etcd.ErrUnhealthy):
 		reason, remedy = planner.ReasonEtcdUnhealthy, "No action needed unless this persists. etcd changes its members only after all of them have been connected for some seconds."
 	case errors.Is(err, errNotApplied):
-		reason, remedy = planner.ReasonWaitingForMember, "No action needed unless this persists. Then look at its disk, and request another member in its place."
+		reason, remedy = planner.ReasonWaitingForMember, "No action needed unless this persists. Then look at its disk. After ten minutes without progress, and the time of a copy, another member replaces it."
 	case errors.Is(err, etcd.ErrDenied):
 		reason, remedy = planner.ReasonEtcdDenied, diagnosis.GrantAccess
 	case errors.Is(err, errNodesUnresponsive):

@@ -83,6 +83,7 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 		return err
 	}
 	r.seen.removed(a.ID)
+	durable := persistRemoval(ctx, r, a.Name)
 	switch a.Reason {
 	case planner.RemoveLost:
 		warning(r, EventMemberLost, "Member %s lost its pod and its data; another member replaces it", a.Name)
@@ -98,11 +99,11 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 		warning(r, EventMemberReplaced, "Member %s did not catch up with the others while it joined; another member replaces it", a.Name)
 	case planner.RemoveOld:
 		normal(r, EventOldMemberRemoved, "Old member %s of the etcd that this cluster takes over was removed", a.Name)
-		return nil
+		return durable
 	case planner.RemoveScaleDown, planner.RemoveSurplus, planner.RemovePeersDiffer:
 	}
 	normal(r, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
-	return errors.Join(recordRemoved(ctx, r, a.Name), persistRemoval(ctx, r, a.Name))
+	return errors.Join(recordRemoved(ctx, r, a.Name), durable)
 }
 
 // persistRemoval has the only voter that is left commit a write after the removal of the other one. etcd writes

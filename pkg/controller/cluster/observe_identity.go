@@ -74,8 +74,9 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 }
 
 // prove returns nil if the member at e proves that it is that of the pod: its own member list has its ID at the peer
-// URL of this pod. Names are random and never used twice, so no list of another cluster has that URL by accident. Only
-// TLS keeps out an etcd that was made to say so.
+// URL of this pod, or under its name. Names are random and never used twice, so no list of another cluster has them by
+// accident. The URL is another one after etcdctl member update, or if PVCs were taken back by a cluster with another
+// domain; the rule for unmanaged members says how to set it back. Only TLS keeps out an etcd that was made to say so.
 func prove(ctx context.Context, members Etcd, c *v1beta2.EtcdCluster, target etcd.Target, e etcd.Endpoint, health etcd.MemberHealth) error {
 	own, err := members.OwnMembers(ctx, target, e)
 	if err != nil {
@@ -83,7 +84,7 @@ func prove(ctx context.Context, members Etcd, c *v1beta2.EtcdCluster, target etc
 	}
 	isOfPod := func(listed etcd.Member) bool {
 		m := member(c, listed)
-		return !m.Unmanaged && m.Name == e.Name && m.ID == health.ID
+		return m.ID == health.ID && (m.Name == e.Name || m.Unmanaged && m.OwnName == e.Name)
 	}
 	if own.ClusterID != health.ClusterID || !slices.ContainsFunc(own.Members, isOfPod) {
 		return otherClusterError(e, errUnnamed)

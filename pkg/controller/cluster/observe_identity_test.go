@@ -118,7 +118,8 @@ func TestOtherResponsesProveNothing(t *testing.T) {
 	}{
 		"the member of the pod":                   {etcd.Membership{ClusterID: 1, Members: []etcd.Member{own}}, true},
 		"before it has published its name":        {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, PeerURLs: own.PeerURLs}}}, true},
-		"a name without the peer URL":             {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-a", PeerURLs: []string{"http://c-a:2380"}}}}, false},
+		"its name at another peer URL":            {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-a", PeerURLs: []string{"http://c-a:2380"}}}}, true},
+		"another name at another peer URL":        {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-b", PeerURLs: []string{"http://c-a:2380"}}}}, false},
 		"the peer URL of another member":          {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, Name: "c-a", PeerURLs: []string{resources.PeerURL(c, "c-b")}}}}, false},
 		"the ID of another member":                {etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 8, Name: "c-a", PeerURLs: own.PeerURLs}}}, false},
 		"the list of the next to get the address": {etcd.Membership{ClusterID: 2, Members: []etcd.Member{own}}, false},

@@ -63,10 +63,11 @@ func joiningStatus(o *Observed) *v1beta2.JoiningStatus {
 }
 
 // isStuck is true for a learner that has not advanced for so long that another member must replace it. A
-// learner that is not needed for the log, because it has caught up and only waits for the others, is none.
+// learner that has caught up and only waits for the others is none. One whose vote they need is: each attempt to
+// promote it commits writes, which it would read unless its disk hangs.
 func isStuck(o *Observed, m *Member) bool {
 	j := o.Cluster.Status.Joining // only what a status has said: it names this very member
-	if !m.Learner || j == nil || j.Member != m.Name || hasCaughtUp(o, m) {
+	if !m.Learner || j == nil || j.Member != m.Name || (hasCaughtUp(o, m) && !needsVote(o)) {
 		return false
 	}
 	return o.Now.Sub(joiningStatus(o).ProgressTime.Time) >= patienceFor(largestDatabase(o.Etcd.Members), j.Failures)

@@ -113,7 +113,7 @@ func promote(o *Observed, m *Member) Plan {
 		return wait(recheckWaiting, ReasonWaitingForMember,
 			"member "+m.Name+" restarts with another version", noActionNeeded)
 	}
-	voters, healthy := len(listVoters(o.Etcd.Members)), quorumOf(o).countServing()-len(listRestarting(o))
+	voters, healthy := len(listVoters(o.Etcd.Members)), countPromoting(o)
 	if healthy+1 < diagnosis.Quorum(voters+1) {
 		return wait(recheckQuorum, ReasonQuorumAtRisk,
 			fmt.Sprintf("%d of %d voters serve; one more voter would raise the quorum to %d", healthy, voters, diagnosis.Quorum(voters+1)),
@@ -123,8 +123,16 @@ func promote(o *Observed, m *Member) Plan {
 		return wait(catchUpPace(o.Now, o.Cluster.Status.BlockedBy), ReasonLearnerCatchingUp,
 			fmt.Sprintf("member %s has read about %d %% of the log", m.Name, m.RaftIndex*10/ahead*10), noActionNeeded)
 	}
-	needed := healthy < diagnosis.Quorum(voters+1)
-	return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name, Needed: needed}}, RequeueAfter: recheckNow}
+	return Plan{Actions: []Action{PromoteMember{ID: m.ID, Name: m.Name, Needed: needsVote(o)}}, RequeueAfter: recheckNow}
+}
+
+// countPromoting is how many voters serve while a learner becomes one.
+func countPromoting(o *Observed) int { return quorumOf(o).countServing() - len(listRestarting(o)) }
+
+// needsVote is true if the voters that serve are no quorum of the cluster that a promotion makes without the vote
+// of the new one.
+func needsVote(o *Observed) bool {
+	return countPromoting(o) < diagnosis.Quorum(len(listVoters(o.Etcd.Members))+1)
 }
 
 // promotionPace is how soon to request the promotion of a learner again that does not respond. One whose

@@ -35,6 +35,11 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 	for _, name := range abandonedRecoveryMembers(o) {
 		actions = append(actions, DeleteRecoveryMember{Name: name})
 	}
+	if len(actions) > 0 && len(listVoters(o.Etcd.Members)) == 1 && writesRejected(o) == nil {
+		// The only voter has the removal of the last other one on its disk for certain after one more write. The
+		// controller may have ended, or etcd may have removed the member without a response, before that write.
+		actions = append([]Action{VerifyWrite{Of: WriteToCluster}}, actions...)
+	}
 	return Plan{Actions: actions, RequeueAfter: recheckWaiting}, len(actions) > 0
 }
 
