@@ -5,6 +5,7 @@ package task
 
 import (
 	"context"
+	"fmt"
 	"path"
 	"time"
 
@@ -16,11 +17,28 @@ import (
 // defaultUploadAge is how old leftovers are that no running transfer can own.
 const defaultUploadAge = 24 * time.Hour
 
+// makeRoom deletes what interrupted transfers have left if a backup failed because its volume is full, and returns that
+// failure. Otherwise leftovers are deleted only after a backup, so a volume that they have filled would stay full. No
+// backup is deleted.
+func (t *run) makeRoom(ctx context.Context, failed error) error {
+	if t.request.AbortUploads == nil || !isFull(failed) {
+		return failed
+	}
+	ctx, cancel := afterwards(ctx)
+	defer cancel()
+	if err := t.abortUploads(ctx); err != nil {
+		klog.FromContext(ctx).Error(err, "Cannot delete what interrupted transfers have left on a full volume")
+	}
+	if n := t.result.AbortedUploads; n > 0 {
+		return fmt.Errorf("%w; %d leftovers of interrupted transfers were deleted, so the next attempt has more room", failed, n)
+	}
+	return failed
+}
+
 // abortUploads deletes what interrupted transfers have left: uploads that were not
 // completed, and snapshots in directories that never got a manifest. It touches only keys
 // that this program gives: what a user puts beside the backups has no manifest either.
 func (t *run) abortUploads(ctx context.Context) error {
-	t.Progress.Begin("AbortUploads", 0)
 	s := t.request.AbortUploads
 	age := defaultUploadAge
 	if s.OlderThanSeconds > 0 {

@@ -71,6 +71,11 @@ var classes = []struct {
 	{objectstore.ErrNotFound, agent.ClassNotFound},
 }
 
+// isFull is true for the failure of a task that found no space.
+func isFull(err error) bool {
+	return errors.Is(err, objectstore.ErrNoSpace) || errors.Is(err, syscall.ENOSPC) || errors.Is(err, syscall.EDQUOT)
+}
+
 // describe says why a task failed, for a reader and for the controller, which decides
 // about another attempt.
 func describe(ctx context.Context, err error) *agent.Error {

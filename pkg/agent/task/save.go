@@ -83,6 +83,7 @@ func (t *run) tidy(ctx context.Context) {
 		err = t.prune(ctx)
 	}
 	if t.request.AbortUploads != nil {
+		t.Progress.Begin("AbortUploads", 0)
 		err = errors.Join(err, t.abortUploads(ctx))
 	}
 	if err != nil {

@@ -125,7 +125,7 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 	}
 	switch command {
 	case agent.CommandSave:
-		return t.save(ctx)
+		return t.makeRoom(ctx, t.save(ctx))
 	case agent.CommandComplete:
 		return t.complete(ctx)
 	case agent.CommandVerify:
@@ -139,6 +139,7 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 	case agent.CommandPrune:
 		return t.prune(ctx)
 	case agent.CommandAbortUploads:
+		t.Progress.Begin("AbortUploads", 0)
 		return t.abortUploads(ctx)
 	default:
 		return errUnknownCommand
@@ -159,10 +160,13 @@ func (t *run) stall() time.Duration {
 // ahead makes everything look old. So ages are counted to now, the earliest of three clocks. They are that of
 // this node, that of the store, which has dated the backup of this run, and that of Kubernetes, by which it
 // was due. A backup that was due after present was dated by a clock that was ahead: there the clock of a node
-// counts for nothing, and a volume has no other one.
+// counts for nothing, and a volume has no other one. A run that has stored nothing yet knows when its backup was due.
 func (t *run) clocks(ctx context.Context) (now, present time.Time, err error) {
 	now = t.Clock.Now()
 	if t.made == nil {
+		if save := t.request.Save; save != nil {
+			now = manifest.Earlier(now, save.Started)
+		}
 		return now, now, nil
 	}
 	stored, err := t.store.Stat(ctx, t.made.Manifest.SnapshotKey(t.made.Key))

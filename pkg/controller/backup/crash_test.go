@@ -9,6 +9,10 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -85,6 +89,39 @@ func TestCrashAtEveryCall(t *testing.T) {
 		t.Errorf("only %d stories", total)
 	}
 	t.Logf("%d stories", total)
+}
+
+// TestBackupAfterAClockThatWasAhead: a status of a time that is yet to come costs no backup its Job.
+func TestBackupAfterAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster("c", 3)
+	b := w.addBackup("b", "c", &v1beta2.BackupPolicy{BackupIntervalInSecond: 600})
+	future := metav1.NewTime(epoch.AddDate(0, 1, 0))
+	b.Status = v1beta2.BackupStatus{
+		Succeeded: true, Phase: v1beta2.BackupPhaseSucceeded, Attempts: 1, LastScheduleTime: &future, StartTime: &future, CompletionTime: &future, LastSuccessDate: future,
+	}
+	made := map[types.UID]*batchv1.Job{}
+	for range 6 {
+		w.sync()
+		if _, err := w.reconcile(key(b)); err != nil {
+			t.Fatal(err)
+		}
+		for _, j := range w.open() {
+			made[j.UID] = j
+		}
+	}
+	if len(made) != 1 || len(w.open()) != 1 {
+		t.Fatalf("%d Jobs were made, %d run", len(made), len(w.open()))
+	}
+	w.run(w.open()[0], "")
+	w.sync()
+	if _, err := w.reconcile(key(b)); err != nil {
+		t.Fatal(err)
+	}
+	if s := w.backup("b").Status; s.Phase != v1beta2.BackupPhaseSucceeded || !s.LastSuccessDate.Time.Equal(w.clock.Now()) {
+		t.Errorf("status %+v", s)
+	}
 }
 
 func (w *world) check(story string) {

@@ -36,7 +36,7 @@ func (r *Reconciler) viewOf(ctx context.Context, j *batchv1.Job, attempt planner
 func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planner.Outcome {
 	o := &planner.Outcome{Start: j.CreationTimestamp.Time}
 	var saved *agent.Result
-	verified, by := true, v1beta2.Verification("")
+	found, verified, by := false, true, v1beta2.Verification("")
 	for _, c := range job.Containers(j, pod) {
 		end := c.State.Terminated
 		if end == nil {
@@ -55,6 +55,7 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 			return finished(o)
 		case c.Name == resources.ContainerSave, c.Name == resources.ContainerComplete:
 			saved = result // the last one says what followed, too
+			found = found || result.AlreadyDone
 			verified, by = result.Verified, result.VerifiedBy
 		case c.Name == resources.ContainerRestore:
 			by = v1beta2.VerificationRestore
@@ -65,8 +66,8 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 		return finished(o)
 	}
 	o.Succeeded = true
-	if saved.AlreadyDone && attempt.ScheduledTime.Before(o.Start) {
-		o.Start = attempt.ScheduledTime // an earlier attempt has taken the snapshot
+	if found {
+		dateBack(o, attempt, saved.FinishedAt)
 	}
 	o.URI, o.EtcdVersion, o.Revision, o.Member = saved.URI, saved.EtcdVersion, saved.Revision, saved.Member
 	o.SnapshotSize, o.StoredSize, o.SHA256, o.Verified = saved.Size, saved.StoredSize, saved.SHA256, verified
@@ -76,6 +77,17 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 	o.Warning = job.Shorten(saved.Warning)
 	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, job.Shorten(saved.UnprovedAt), saved.Spared
 	return finished(o)
+}
+
+// dateBack gives a backup that an earlier attempt has stored the time of that attempt: later writes are not in it,
+// however late it is found.
+func dateBack(o *planner.Outcome, attempt planner.Attempt, made *time.Time) {
+	if attempt.ScheduledTime.Before(o.Start) {
+		o.Start = attempt.ScheduledTime
+	}
+	if made != nil && made.Before(o.Completion) {
+		o.Completion = *made
+	}
 }
 
 // finished makes sure that an attempt does not end before it began, whatever the clocks

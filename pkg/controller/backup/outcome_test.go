@@ -143,23 +143,51 @@ func TestOutcomes(t *testing.T) {
 	}
 }
 
-// TestSnapshotOfAnEarlierAttempt: an attempt that finds what an earlier one has stored began no later than that attempt.
+// TestSnapshotOfAnEarlierAttempt: a backup that an earlier attempt has stored has the times of that attempt, not those
+// of the attempt that finds it. It is neither older than its scheduled time nor newer than its discovery.
 func TestSnapshotOfAnEarlierAttempt(t *testing.T) {
 	t.Parallel()
-	for done, want := range map[bool]time.Time{false: begun, true: begun.Add(-time.Hour)} {
-		r := agent.Result{Command: agent.CommandSave, ID: "i", Started: begun, Finished: begun, URI: "s3://b/k", Verified: true, AlreadyDone: done}
-		raw, err := r.Encode()
-		if err != nil {
-			t.Fatal(err)
-		}
-		job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun)}}
-		job.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.ContainerSave}}
-		pod := &corev1.Pod{Spec: job.Spec.Template.Spec, Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{
-			{Name: resources.ContainerSave, State: terminated(0, "Completed", string(raw))},
-		}}}
-		if o := outcomeOf(job, planner.Attempt{ScheduledTime: begun.Add(-time.Hour), Number: 2}, pod); !o.Succeeded || !o.Start.Equal(want) {
-			t.Errorf("already done %t: %+v", done, o)
-		}
+	due, end := begun.Add(-time.Hour), begun.Add(time.Second)
+	for name, test := range map[string]struct {
+		found, proved     bool
+		made              time.Time
+		start, completion time.Time
+	}{
+		"made now":                                  {made: begun, start: begun, completion: end},
+		"found":                                     {found: true, made: due.Add(time.Minute), start: due, completion: due.Add(time.Minute)},
+		"found, and proved by restore":              {found: true, proved: true, made: due.Add(time.Minute), start: due, completion: due.Add(time.Minute)},
+		"found, by a clock that is off":             {found: true, made: due.Add(-time.Hour), start: due, completion: due},
+		"found, by a clock ahead":                   {found: true, made: end.Add(time.Hour), start: due, completion: end},
+		"found, by an agent that does not say when": {found: true, start: due, completion: end},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			r := agent.Result{Command: agent.CommandSave, ID: "i", Started: begun, Finished: begun, URI: "s3://b/k", Verified: true, AlreadyDone: test.found}
+			if !test.made.IsZero() {
+				r.FinishedAt = &test.made
+			}
+			said := func() corev1.ContainerState {
+				raw, err := r.Encode()
+				if err != nil {
+					t.Fatal(err)
+				}
+				return terminated(0, "Completed", string(raw))
+			}
+			job := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun)}}
+			spec, status := &job.Spec.Template.Spec, corev1.PodStatus{Phase: corev1.PodSucceeded}
+			if saver := (corev1.ContainerStatus{Name: resources.ContainerSave, State: said()}); test.proved {
+				r.Command, r.AlreadyDone = agent.CommandComplete, false
+				spec.InitContainers, spec.Containers = []corev1.Container{{Name: saver.Name}}, []corev1.Container{{Name: resources.ContainerComplete}}
+				status.InitContainerStatuses = []corev1.ContainerStatus{saver}
+				status.ContainerStatuses = []corev1.ContainerStatus{{Name: resources.ContainerComplete, State: said()}}
+			} else {
+				spec.Containers, status.ContainerStatuses = []corev1.Container{{Name: saver.Name}}, []corev1.ContainerStatus{saver}
+			}
+			o := outcomeOf(job, planner.Attempt{ScheduledTime: due, Number: 2}, &corev1.Pod{Spec: *spec, Status: status})
+			if !o.Succeeded || !o.Start.Equal(test.start) || !o.Completion.Equal(test.completion) {
+				t.Errorf("outcome %+v", o)
+			}
+		})
 	}
 }
 

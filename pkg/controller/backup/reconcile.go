@@ -127,7 +127,7 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 		if made {
 			return 0, nil // the event of the Job brings us back, and the status then says more
 		}
-	case planner.ActionNone:
+	case planner.ActionRecordDue, planner.ActionNone:
 		r.releaseReservation(key)
 	}
 	for _, name := range plan.Delete {

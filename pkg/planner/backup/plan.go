@@ -17,6 +17,8 @@ const (
 	ActionNone Action = ""
 	// ActionSave makes the Job of Plan.Attempt.
 	ActionSave Action = "save"
+	// ActionRecordDue only writes into the status that Plan.Attempt is due.
+	ActionRecordDue Action = "recordDue"
 	// ActionRemoveFinalizer takes AncestorFinalizer off an object that is being deleted.
 	ActionRemoveFinalizer Action = "removeFinalizer"
 )
@@ -31,6 +33,8 @@ const (
 	progressPeriod = 10 * time.Second
 	// startPeriod is how often a Job whose pod has not started is looked at.
 	startPeriod = 5 * time.Second
+	// recordedPeriod is how soon the next step follows what was only written into the status.
+	recordedPeriod = time.Second
 	// sourcePeriod is how often a cluster that cannot be backed up is looked at again.
 	sourcePeriod = 15 * time.Second
 	// idlePeriod bounds every wait, so that a clock that was set is noticed.
@@ -40,7 +44,7 @@ const (
 // Plan is what the controller does about an EtcdBackup, and what the status reports.
 type Plan struct {
 	Action Action
-	// Attempt that ActionSave begins, or that is waited for.
+	// Attempt that ActionSave begins, that ActionRecordDue announces, or that is waited for.
 	Attempt Attempt
 	// Record is the outcome of Attempt. The plan only writes it, and nothing else happens before.
 	Record *Outcome
@@ -170,16 +174,22 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 }
 
 // begin makes the first attempt for a scheduled time.
+//
+// Scheduled times tell which Jobs the status has recorded. So a status that a clock that was
+// ahead has dated goes back to the present before an attempt begins: no Job of a later time
+// is left then, and the Job of this attempt does not count as recorded.
 func begin(o *Observed, scheduled time.Time) (Plan, bool) {
+	first := Attempt{ScheduledTime: scheduled, Number: 1}
 	switch {
 	case scheduled.IsZero():
 		return Plan{}, false
-	case o.isAhead() && len(o.Jobs) > 0 && !o.isSuspended():
-		// The scheduled times of Jobs tell them apart, and those of a clock that was ahead would
-		// count as newer than this attempt.
+	case o.isSuspended() || !o.isAhead():
+	case len(o.Jobs) > 0:
 		return Plan{Attempt: o.current(), RequeueAfter: startPeriod}, true
+	case o.isRecorded(first):
+		return Plan{Action: ActionRecordDue, Attempt: first, RequeueAfter: recordedPeriod}, true
 	}
-	return o.start(Attempt{ScheduledTime: scheduled, Number: 1}), true
+	return o.start(first), true
 }
 
 // retry makes the next attempt for the same scheduled time, or waits until it is time for it.

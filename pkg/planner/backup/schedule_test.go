@@ -9,7 +9,10 @@ import (
 
 	"k8s.io/utils/ptr"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 func at(t testing.TB, text string) time.Time {
@@ -189,6 +192,38 @@ func TestClockThatJumps(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+// TestClockThatWasAheadOnce: the status goes back to the present before the Job exists, so that the Job does not
+// count as recorded and is not deleted while it runs.
+func TestClockThatWasAheadOnce(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})
+	present := epoch.Add(30 * time.Minute)
+	s.Now = epoch.AddDate(0, 1, 0)
+	s.begins(s.Now, 1)
+	s.ends(time.Second, good(1))
+	s.Now = present
+	if plan := s.step(); plan.Action != ActionNone || len(plan.Delete) != 1 {
+		t.Fatalf("the Job of a time that is yet to come stays: %+v", plan)
+	}
+	if plan := s.step(); plan.Action != ActionRecordDue || plan.RequeueAfter == 0 || !s.Backup.Status.LastScheduleTime.Time.Equal(present) {
+		t.Fatalf("plan %+v, status %+v", plan, s.Backup.Status)
+	}
+	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonDue)
+	plan := Decide(s.Observed)
+	if plan.Action != ActionSave || !plan.Attempt.isSame(Attempt{ScheduledTime: present, Number: 1}) {
+		t.Fatalf("plan %+v", plan)
+	}
+	s.Jobs = []Job{{Job: job.Job{Name: "j", Created: s.Now}, Attempt: plan.Attempt}} // the controller writes no status with it
+	if plan := s.step(); len(plan.Delete) > 0 {
+		t.Fatalf("the Job is deleted while it runs: %+v", plan)
+	}
+	s.is(v1beta2.BackupPhaseRunning)
+	s.ends(time.Second, good(2))
+	if plan := s.step(); !s.Backup.Status.LastSuccessDate.Time.Equal(s.Now) || !plan.Next.Equal(epoch.Add(time.Hour)) {
+		t.Errorf("plan %+v, status %+v", plan, s.Backup.Status)
 	}
 }
 

@@ -44,7 +44,7 @@ func Status(o Observed, plan Plan) v1beta2.BackupStatus {
 		record(&o, &status, plan.Attempt, plan.Record)
 	case j != nil:
 		run(&status, j)
-	case plan.Action == ActionSave || plan.Wait != nil:
+	case plan.Action == ActionSave || plan.Action == ActionRecordDue || plan.Wait != nil:
 		await(&o, &status, plan)
 	case o.isSuspended() && status.Attempts == 0:
 		suspend(&status)

@@ -49,14 +49,15 @@ func (w *walk) step() {
 	w.log = append(w.log, fmt.Sprintf("%s %s %s attempts %d succeeded %t: %q %s record %t delete %v again %s",
 		w.o.Now.Format(time.DateTime), w.o.Backup.Status.Phase, w.o.Backup.Status.LastScheduleTime, w.o.Backup.Status.Attempts,
 		w.o.Backup.Status.Succeeded, plan.Action, name(plan.Attempt), plan.Record != nil, plan.Delete, plan.RequeueAfter))
-	for _, deleted := range plan.Delete {
-		w.deleted(deleted)
-	}
 	if plan.Record != nil && (plan.Action != ActionNone || len(plan.Delete) > 0) {
 		w.fail("something is done before a result is written down")
 	}
 	if plan.Action == ActionSave {
 		w.begin(plan.Attempt)
+		return // as in the controller, only the next look writes the status and deletes Jobs
+	}
+	for _, deleted := range plan.Delete {
+		w.deleted(deleted)
 	}
 	if w.dice.IntN(10) == 0 {
 		w.log = append(w.log, "the status was not written")
@@ -103,6 +104,9 @@ func (w *walk) begin(a Attempt) {
 			w.fail("begun while %s runs", j.Name)
 		}
 	}
+	if w.o.isRecorded(a) {
+		w.fail("attempt %s counts as recorded before it has begun: its Job would be deleted while it runs", name(a))
+	}
 	if w.made[name(a)] {
 		w.fail("attempt %s is made twice", name(a))
 	}
@@ -121,7 +125,7 @@ func (w *walk) deleted(job string) {
 		if w.o.Jobs[i].Name != job {
 			continue
 		}
-		if w.recorded[job] == 0 && !w.o.isAhead() {
+		if w.recorded[job] == 0 {
 			w.fail("Job %s is deleted before its result was written down", job)
 		}
 		w.o.Jobs = append(w.o.Jobs[:i:i], w.o.Jobs[i+1:]...)
@@ -272,7 +276,7 @@ func TestLives(t *testing.T) {
 			w.step()
 			w.calm()
 		}
-		if len(w.succeeded) == 0 {
+		if len(w.succeeded) == 0 && !w.o.Backup.Status.Succeeded { // forget drops a backup of a scheduled time that is yet to come
 			w.fail("not one backup was made")
 		}
 		good += len(w.succeeded)
