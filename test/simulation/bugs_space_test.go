@@ -23,6 +23,7 @@ func bugsOfSpace() []bug {
 	return []bug{
 		{name: "leaves the alarm of a database that has room again", rules: "L1", wrap: deciding(leaveAlarm), story: fillAnd(raiseQuota)},
 		{name: "disarms the alarm of a full database", rules: "L2", wrap: deciding(believeEmpty), story: fillAnd(defragment)},
+		{name: "disarms the alarm while a full member is away", rules: "L2", wrap: deciding(believeAway), story: hideFull},
 		{name: "takes the declared quota for that of the members", rules: "L2", wrap: deciding(believeDeclared), story: fillAnd(raiseQuota)},
 		{name: "reports Available while etcd rejects writes", rules: "L2", wrap: writing(func(_ *manager.Manager, c cluster.Config) cluster.Objects { return availableWithQuorum{c.Objects} }), story: fillAnd(defragment)},
 	}
@@ -45,6 +46,12 @@ func fillAnd(makeRoom int) func(*schedules.Schedule) {
 	}
 }
 
+// hideFull hides a member that is full from the controller, while the user makes room.
+func hideFull(s *schedules.Schedule) {
+	fillAnd(defragment)(s)
+	s.Events = slices.Insert(s.Events, 1, schedules.Event{At: 5*time.Minute - 10*time.Second, Kind: schedules.EventHideMember, A: 1, For: 10 * time.Minute})
+}
+
 // leaveAlarm does nothing about an alarm.
 func leaveAlarm(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
 	o.Etcd.Members = slices.Clone(o.Etcd.Members)
@@ -59,6 +66,17 @@ func believeEmpty(_ *manager.Manager, _ cluster.Config, o planner.Observed, deci
 	o.Etcd.Members = slices.Clone(o.Etcd.Members)
 	for i := range o.Etcd.Members {
 		o.Etcd.Members[i].DBSize = 0
+	}
+	return decide(o)
+}
+
+// believeAway takes the database of a member that does not serve for a small one.
+func believeAway(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+	o.Etcd.Members = slices.Clone(o.Etcd.Members)
+	for i := range o.Etcd.Members {
+		if m := &o.Etcd.Members[i]; m.Health != planner.Healthy {
+			m.DBSize = 1
+		}
 	}
 	return decide(o)
 }

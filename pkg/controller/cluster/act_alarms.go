@@ -22,7 +22,7 @@ func disarmNoSpace(ctx context.Context, r *run, a planner.DisarmNoSpace) error {
 	if err != nil || !disarmed {
 		return err
 	}
-	normal(r, EventAlarmDisarmed, "Disarmed alarm NOSPACE of member %x: every database is below its quota", a.ID)
+	normal(r, EventAlarmDisarmed, "Disarmed alarm NOSPACE of member %x: the database of each member that serves is below its quota", a.ID)
 	return nil
 }
 

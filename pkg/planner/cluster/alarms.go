@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -26,16 +27,24 @@ const (
 	DisarmMemory = 2 * longestDisarmPause
 	// enoughDisarms is after how many attempts an alarm is for a person.
 	enoughDisarms = 4
+	// awayPatience is how long a member that does not serve, and whose database may be full, keeps an alarm
+	// raised. A member that restarts is back by then, with the quota of its new pod. For a member that stays
+	// away, the others do not reject writes for longer: etcd raises the alarm again when it comes back full.
+	awayPatience = 2 * time.Minute
 )
 
 // upkeepAlarms disarms the alarm NOSPACE once its cause has ended, whatever has ended it. The members
 // restarted with a larger quota, or any program has compacted and defragmented. Data that differs is
 // for a person: then no alarm is disarmed. It also returns when the next attempt is due; 0 for none.
 func upkeepAlarms(o *Observed, plan Plan) (actions []Action, next time.Duration) {
-	if !keepsUp(o, plan) || !o.Etcd.Linearizable || findCorrupt(o.Etcd.Members) != nil || findFull(o) != nil {
+	raised := listNoSpace(o.Etcd.Members)
+	if len(raised) == 0 || !keepsUp(o, plan) || !o.Etcd.Linearizable || findCorrupt(o.Etcd.Members) != nil || findFull(o) != nil {
 		return nil, 0
 	}
-	for _, id := range listNoSpace(o.Etcd.Members) {
+	if pause := awayPause(o); pause > 0 {
+		return nil, pause
+	}
+	for _, id := range raised {
 		if pause := disarmPause(o, id); pause <= 0 {
 			actions = append(actions, DisarmNoSpace{ID: id})
 		} else if next == 0 || pause < next {
@@ -64,17 +73,57 @@ func findStubborn(o *Observed) (id uint64, found bool) {
 	return list[i], true
 }
 
-// findFull returns a member that serves and whose database has no room for every write, or nil. A
-// member whose quota is not known counts as full. A member that does not serve does not count: the
-// others would wait for it, and it raises the alarm again if its database is still full.
+// awayPause is how long to wait for a member that does not serve, and whose database may be full. The wait
+// begins when the condition Available tells of it, so that a restart of the controller does not prolong it. A clock
+// that was set back makes it twice as long at most.
+func awayPause(o *Observed) time.Duration {
+	if !isFullMemberAway(o) {
+		return 0
+	}
+	written := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionAvailable)
+	if written.Reason != string(ReasonDatabaseFull) || written.Message != writesRejected(o).message {
+		return awayPatience
+	}
+	at, err := time.Parse(time.RFC3339, written.LastUpdateTime)
+	if err != nil {
+		return 0
+	}
+	return awayPatience - o.Now.Sub(at).Abs()
+}
+
+// findFull returns a member that serves and whose database has no room for every write, or nil.
 func findFull(o *Observed) *Member {
 	for i := range o.Etcd.Members {
-		m := &o.Etcd.Members[i]
-		if quota := effectiveQuota(o.Pods, m); m.Health == Healthy && m.DBSize >= quota.Bytes-quota.Headroom {
+		if m := &o.Etcd.Members[i]; m.Health == Healthy && !isBelowQuota(o.Pods, m, m.DBSize) {
 			return m
 		}
 	}
 	return nil
+}
+
+// isFullMemberAway is true if the database of a member that does not serve may be full. Its size is the one in
+// its own response, or the last one in the status. A member that has not started has no data.
+func isFullMemberAway(o *Observed) bool {
+	return slices.ContainsFunc(o.Etcd.Members, func(m Member) bool {
+		size := cmp.Or(m.DBSize, mostReported(o.Cluster.Status.MemberStatuses, &m))
+		return m.Started && m.Health != Healthy && (size == 0 || !isBelowQuota(o.Pods, &m, size))
+	})
+}
+
+// mostReported is the largest size that the database of a member may have had when the status last reported
+// it; 0 if none did. The status keeps a size until it differs noticeably.
+func mostReported(reported []v1beta2.MemberStatus, m *Member) int64 {
+	if before := reportedMember(reported, m); before != nil {
+		return before.DBSize + before.DBSize/9
+	}
+	return 0
+}
+
+// isBelowQuota is true if a database of this size has room for every write. A quota that is not known, such
+// as that of a member without a pod, leaves no room.
+func isBelowQuota(pods []Pod, m *Member, size int64) bool {
+	quota := effectiveQuota(pods, m)
+	return size < quota.Bytes-quota.Headroom
 }
 
 // effectiveQuota returns the quota with which a member runs; zero if it is not known. The declared
@@ -110,6 +159,9 @@ func writesRejected(o *Observed) *rejection {
 	r := &rejection{reason: ReasonDatabaseFull, message: "etcd rejects writes (alarm NOSPACE), and serves reads and deletions: ", byItself: true}
 	stubborn, found := findStubborn(o)
 	switch m := findFull(o); {
+	case m == nil && isFullMemberAway(o):
+		r.byItself = !found
+		r.message += describeAwayFull(o.Cluster)
 	case m == nil && found:
 		r.byItself = false
 		r.message += describeStubborn(o, stubborn)
@@ -131,6 +183,12 @@ func describeFull(o *Observed, m *Member) string {
 	return fmt.Sprintf("the database of %s has reached its quota of %s. Raise spec.etcd.quotaBackendBytes, or delete keys, compact the history (kubectl etcd ctl %s -- compaction REVISION) and defragment "+
 		"(kubectl etcd defrag %s). The controller disarms the alarm when each database is %s below its quota.",
 		m.Name, describeBytes(effectiveQuota(o.Pods, m).Bytes), target, target, describeBytes(effectiveQuota(o.Pods, m).Headroom))
+}
+
+// describeAwayFull names no member: the age of the message is that of the wait, see awayPause.
+func describeAwayFull(cluster *v1beta2.EtcdCluster) string {
+	return fmt.Sprintf("each database of a member that serves is below its quota again, and that of a member that does not serve may be full. The controller waits %v for that member, then disarms the alarm. "+
+		"Bring it back, or have another member replace it: kubectl etcd replace %s MEMBER -n %s. The field status.memberStatuses says which member does not serve, and why.", awayPatience, cluster.Name, cluster.Namespace)
 }
 
 // describeStubborn names the member whose alarm comes back, and what ends that.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/utils/ptr"
 
@@ -46,6 +47,26 @@ func saysQuota(name string, bytes int64) func(*Observed) {
 	return func(o *Observed) { memberByName(o.Etcd.Members, name).Quota = bytes }
 }
 
+// reportedSize has the last status report a database of n bytes.
+func reportedSize(name string, n int64) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.MemberStatuses = append(o.Cluster.Status.MemberStatuses,
+			v1beta2.MemberStatus{Name: name, ID: hexID(memberByName(o.Etcd.Members, name).ID), DBSize: n})
+	}
+}
+
+// awaited has the last status say for some time that a full member is away. It is for the end of a list of edits.
+func awaited(ago time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+			Type: v1beta2.ClusterConditionAvailable, Status: corev1.ConditionFalse, Reason: string(ReasonDatabaseFull),
+			Message: writesRejected(o).message, LastUpdateTime: o.Now.Add(-ago).Format(time.RFC3339),
+		})
+	}
+}
+
+func doesNotServe(o *Observed) { o.Etcd.Members[2].Reason = ReasonNotServing }
+
 func corruptData(o *Observed) {
 	o.Etcd.Members[0].Alarms = append(o.Etcd.Members[0].Alarms, Alarm{alarmCorrupt, 2})
 }
@@ -63,8 +84,8 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"it was disarmed a moment ago", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause-1)), "steady"},
 		{"it came back after a pause", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause)), "steady: DisarmNoSpace 1"},
 		{"the pause grows", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 5, 16*firstDisarmPause-1)), "steady"},
-		{"it comes back again and again", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(3), disarmed(3, 99, longestDisarmPause-1)), "steady"},
-		{"the longest pause is over", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(3), disarmed(3, 99, longestDisarmPause)), "steady: DisarmNoSpace 3"},
+		{"it comes back again and again", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), reportedSize("c", 1), noSpace(3), disarmed(3, 99, longestDisarmPause-1)), "steady"},
+		{"the longest pause is over", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), reportedSize("c", 1), noSpace(3), disarmed(3, 99, longestDisarmPause)), "steady: DisarmNoSpace 3"},
 		{"another alarm was disarmed", 3, "a b c", edits(size(roomy), noSpace(1, 3), disarmed(3, 1, 0)), "steady: DisarmNoSpace 1"},
 		{"one member", 1, "a", edits(size(roomy), noSpace(1)), "steady: DisarmNoSpace 1"},
 		{"the quota of one member was raised", 3, "a b c", edits(size(full), quotaOf("a", 1<<30), noSpace(1)), "steady"},
@@ -72,8 +93,6 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"etcd says a larger quota than its pod", 1, "a", edits(size(full), saysQuota("a", 1<<30), noSpace(1)), "steady: DisarmNoSpace 1"},
 		{"etcd says a smaller quota than its pod", 1, "a", edits(size(roomy), saysQuota("a", 15<<20), noSpace(1)), "steady"},
 		{"the quota of a member is not known", 1, "a", edits(sizeOf("a", 1), noSpace(1), func(o *Observed) { o.Pods[0].Quota = resources.Quota{} }), "steady"},
-		{"a full member does not respond", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), noSpace(1)), "steady: DisarmNoSpace 1"},
-		{"a full member responds and does not serve", 3, "a b c:sick", edits(size(roomy), sizeOf("c", full), func(o *Observed) { o.Etcd.Members[2].Reason = ReasonNotServing }, noSpace(1)), "steady: DisarmNoSpace 1"},
 		{"only a member that does not serve still reports it", 3, "a b c:sick", edits(size(roomy), func(o *Observed) { o.Etcd.Members[2].Alarms = []Alarm{{alarmNoSpace, 1}} }), "steady"},
 		{"during a rollout", 3, "a:claim b:claim,stale c:claim", edits(size(roomy), noSpace(1)), "rollout: DisarmNoSpace 1, RecreatePod b 3.6.11"},
 		{"at the end of a defragmentation", 1, "a", edits(size(roomy), noSpace(1), askedFor(), result("a", hasSucceeded)), "operation: DisarmNoSpace 1"},
@@ -87,6 +106,45 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 func TestLooksAgainAfterDisarming(t *testing.T) {
 	if again := Decide(observed(t, 3, "a b c", size(1), noSpace(1))).RequeueAfter; again != recheckUnannounced {
 		t.Errorf("looks again after %v", again)
+	}
+}
+
+// TestWaitsForFullMember: a member that does not serve may come back full, so it is waited for, and not for
+// longer than a restart takes.
+func TestWaitsForFullMember(t *testing.T) {
+	const full, roomy, silent = 16 << 20, 14<<20 - 1, "a b c:unknown"
+	const waits, disarms = "steady", "steady: DisarmNoSpace 1"
+	away := func(more ...func(*Observed)) []func(*Observed) {
+		return append(edits(size(roomy), sizeOf("c", 0), noSpace(1)), more...)
+	}
+	checkDecisions(t, []decision{
+		{"it ends, and its last response says that it is full", 3, "a b c:sick", away(sizeOf("c", full), doesNotServe), waits},
+		{"the status says that it was full", 3, silent, away(reportedSize("c", full)), waits},
+		{"a noticeable difference from the size in the status would fill it", 3, silent, away(reportedSize("c", 13<<20)), waits},
+		{"its size was never known", 3, silent, away(), waits},
+		{"it has no pod", 3, "a b c:claim,nopod", away(reportedSize("c", 1)), "recreate-pods: CreatePod c[a b c]"},
+		{"a moment before the bound", 3, silent, away(awaited(awayPatience - time.Second)), waits},
+		{"at the bound", 3, silent, away(awaited(awayPatience)), disarms},
+		{"at the bound, and it responds", 3, "a b c:sick", away(sizeOf("c", full), doesNotServe, awaited(awayPatience)), disarms},
+		{"a member that serves is full at the bound", 3, silent, away(awaited(awayPatience), sizeOf("a", full)), waits},
+		{"the clock was set back", 3, silent, away(awaited(-time.Hour)), disarms},
+		{"the status said something else", 3, silent, away(awaited(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Message = "" }), waits},
+		{"the status says that it had room", 3, silent, away(reportedSize("c", 12<<20)), disarms},
+		{"it responds, does not serve and has room", 3, "a b c:sick", away(sizeOf("c", 1), doesNotServe), disarms},
+		{"its pod has a larger quota", 3, silent, away(reportedSize("c", full), func(o *Observed) { podByName(o.Pods, "c").Quota.Bytes = 1 << 30 }), disarms},
+	})
+	o := observed(t, 3, silent, away(awaited(awayPatience-3*time.Second))...)
+	if again := Decide(o).RequeueAfter; again != 3*time.Second {
+		t.Errorf("looks again after %v", again)
+	}
+	if after := statusOf(o); find(after, v1beta2.ClusterConditionAvailable).LastUpdateTime != o.Cluster.Status.Conditions[0].LastUpdateTime {
+		t.Error("the status does not keep the time at which the wait began")
+	}
+	for attempts, byItself := range map[int]bool{enoughDisarms - 1: true, enoughDisarms: false} {
+		o := observed(t, 3, silent, away(disarmed(1, attempts, 0))...)
+		if r := writesRejected(&o); r.byItself != byItself || !strings.Contains(r.message, "that of a member that does not serve may be full. The controller waits 2m0s") {
+			t.Errorf("after %d attempts: by itself %t: %s", attempts, r.byItself, r.message)
+		}
 	}
 }
 
@@ -113,7 +171,7 @@ func TestStubbornAlarm(t *testing.T) {
 		"a member that was removed":      {77, 9, "alarm of member 4d, which is no member any more, is still raised after 9 attempts"},
 		"not yet":                        {3, enoughDisarms - 1, ""},
 	} {
-		o := observed(t, 3, "a b c:unknown", size(1), sizeOf("c", 0), noSpace(test.id), disarmed(test.id, test.n, 0))
+		o := observed(t, 3, "a b c:unknown", size(1), sizeOf("c", 0), reportedSize("c", 1), noSpace(test.id), disarmed(test.id, test.n, 0))
 		if r := writesRejected(&o); !strings.Contains(r.message, test.want) || r.byItself != (test.want == "") {
 			t.Errorf("%s: by itself %t: %s", name, r.byItself, r.message)
 		}

@@ -11,7 +11,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// checkDisarm: an alarm is disarmed only if no member that responds is full and no data differs.
+// checkDisarm: an alarm is disarmed only if no member that responds is full and no data differs. A member whose
+// database no response and no status has told is waited for; no status here tells that it was.
 func checkDisarm(f *facts, plan Plan) string {
 	if !slices.ContainsFunc(plan.Actions, func(a Action) bool { _, is := a.(DisarmNoSpace); return is }) {
 		return ""
@@ -23,6 +24,8 @@ func checkDisarm(f *facts, plan Plan) string {
 		return "disarms an alarm while data differs"
 	case slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Health == Healthy && m.DBSize >= m.Quota }):
 		return "disarms the alarm of a database that is full"
+	case slices.ContainsFunc(f.Etcd.Members, func(m Member) bool { return m.Started && m.Health != Healthy && m.DBSize == 0 }):
+		return "disarms the alarm of a database that may be full"
 	}
 	return ""
 }

@@ -77,6 +77,13 @@ var mistakes = []mistake{
 			o.Etcd.Members[i].DBSize = 0
 		}
 	}},
+	{name: "disarms the alarm while a full member may be away", rule: "disarm", see: func(o *Observed) {
+		for i := range o.Etcd.Members {
+			if m := &o.Etcd.Members[i]; m.Health != Healthy {
+				m.DBSize = 1
+			}
+		}
+	}},
 	{name: "disarms an alarm while data differs", rule: "disarm", see: func(o *Observed) {
 		for i := range o.Etcd.Members {
 			m := &o.Etcd.Members[i]

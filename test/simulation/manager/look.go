@@ -30,10 +30,8 @@ type Observation struct {
 	listedAt   time.Duration
 	Members    *simetcd.Membership
 	Healthy    []uint64
-	// Full is a member that responded with a full database; empty if there is none.
-	Full    string
-	leaders map[uint64]int
-	Changed bool
+	leaders    map[uint64]int
+	Changed    bool
 	// Rejected holds the time at which no process listened at the address of a member, by the
 	// name of its pod.
 	Rejected map[string]time.Duration

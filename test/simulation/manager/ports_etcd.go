@@ -77,14 +77,9 @@ func (p etcdPort) Statuses(ctx context.Context, target etcd.Target) map[string]e
 func (p etcdPort) statuses(target etcd.Target) map[string]etcd.StatusResult {
 	results := map[string]etcd.StatusResult{}
 	unresponsive := false
-	p.c.Observed.Full = ""
 	for _, e := range target.Endpoints {
 		if found, err := p.of(target, e, "status"); found != nil {
-			// One that was removed a moment ago may still respond.
-			isMember := found.Dir.Lineage.Members.Find(found.Dir.Id) != nil
-			if err == nil && isMember && found.IsFull() && found.Leader != 0 && p.c.W.Etcd.Read(found) == nil {
-				p.c.Observed.Full = e.Name
-			}
+			p.c.W.noteFull(found, err)
 			results[e.Name] = etcd.StatusResult{Health: p.c.W.Etcd.Health(found), Err: err}
 			continue
 		}

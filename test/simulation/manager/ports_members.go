@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
@@ -36,10 +37,35 @@ func (p etcdPort) Defragment(_ context.Context, target etcd.Target, endpoint etc
 	return nil
 }
 
+// noteFull remembers when a member last served with a full database. A member that does not serve says nothing
+// that ends this; a member that responds and has room does.
+func (w *World) noteFull(at *simetcd.Process, err error) {
+	switch {
+	case err != nil:
+	case !at.IsFull():
+		delete(w.servedFull, at)
+	case at.Leader != 0 && w.Etcd.Read(at) == nil:
+		w.servedFull[at] = w.Elapsed
+	}
+}
+
+// fullMember returns a member that served with a full database within the last minute, and whose pod still has
+// that quota; empty if there is none. A member that is away for longer keeps no alarm raised.
+func (w *World) fullMember() (name string) {
+	for at, when := range w.servedFull {
+		_, exists := at.Run.Pod()
+		isMember := at.Dir.Lineage.Members.Find(at.Dir.Id) != nil // one that was removed a moment ago may still respond
+		if exists && isMember && w.Elapsed-when < time.Minute {
+			name = max(name, at.Run.Name()) // the same one in each replay
+		}
+	}
+	return name
+}
+
 // DisarmNoSpace implements cluster.Etcd.
 func (p etcdPort) DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) (disarmed bool, err error) {
-	if full := p.c.Observed.Full; full != "" {
-		p.c.W.Violated("L2", "the alarm NOSPACE is disarmed, and the database of %s was full when the controller looked", full)
+	if full := p.c.W.fullMember(); full != "" {
+		p.c.W.Violated("L2", "the alarm NOSPACE is disarmed, and the database of %s was full when it last served", full)
 	}
 	err = p.change(ctx, "disarm NOSPACE", target, func(at *simetcd.Process) error {
 		disarmed, err = p.c.W.Etcd.Disarm(at, id)

@@ -30,6 +30,8 @@ type World struct {
 
 	Controllers []*Manager
 	managers    int
+	// servedFull is when the members whose database was full last served a controller that asked.
+	servedFull map[*simetcd.Process]time.Duration
 	// Standby is true if another controller waits to take over from one that ends.
 	Standby bool
 	// Wrap, if set, changes what the reconciler of each controller is given.
@@ -39,7 +41,9 @@ type World struct {
 }
 
 // New is a world in which no controller runs.
-func New(w *clients.World) *World { return &World{World: w} }
+func New(w *clients.World) *World {
+	return &World{World: w, servedFull: map[*simetcd.Process]time.Duration{}}
+}
 
 // Observer looks at the calls of the controllers.
 type Observer interface {
