@@ -74,6 +74,23 @@ func TestDeclarations(t *testing.T) {
 	}
 }
 
+// TestDeclarationsThatFailed plays those again in which something was found once.
+func TestDeclarationsThatFailed(t *testing.T) {
+	for _, found := range []struct {
+		story string
+		seed  uint64
+		what  string
+	}{
+		{"out of reach", 7008, "the leader did not respond, and without it no other voter could be removed"},
+		{"out of reach", 7012, "the bootstrap member had never responded"},
+	} {
+		variant := Variant{Name: found.story, story: declarations[found.story]}
+		if r := Run(variant.schedule(found.seed), variant, timeline.NewStats(), false); r.Violation != nil {
+			t.Errorf("%s, seed %d, in which %s: %v", found.story, found.seed, found.what, r.Violation)
+		}
+	}
+}
+
 // bugsOfDeclarations are mistakes with members that run and are not what is declared.
 func bugsOfDeclarations() []bug {
 	return []bug{

@@ -68,7 +68,7 @@ func TestImageThatIsSetAgain(t *testing.T) {
 		{"without a PVC", 3, "a b c", edits(round(2, time.Hour), setAgain("a", "b", "c")), "rollout: wait ImageRewritten"},
 		{"another version of etcd", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(round(2, time.Hour), setAgain("b")), "rollout: RecordPutBack 3, RecreatePod b " + before},
 		{"another version of etcd, after a pause that grows", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(round(6, 5*time.Minute), setAgain("b")), "rollout: wait ImageRewritten"},
-		{"a member that has not served for long", 3, "a:claim b:claim,sick c:claim", edits(round(2, time.Hour), setAgain("b"), degradedFor(time.Minute)), "rollout: RecordPutBack 3, RecreatePod b " + before},
+		{"a member that has not served for long", 3, "a:claim b:claim,sick c:claim", edits(round(2, time.Hour), setAgain("b"), degradedFor(time.Minute)), "repair: RecordPutBack 3, RecreatePod b " + before},
 		{"a member that has just stopped to serve", 3, "a:claim b:claim,sick c:claim", edits(round(2, time.Hour), setAgain("b")), "rollout: wait ImageRewritten"},
 		{"hours after the last time it is a new mistake", 3, three, edits(round(2, 3*time.Hour), setAgain("b"), late), "rollout: RecordPutBack 1, RecreatePod b " + before},
 		{"a pod from before the round", 3, three, edits(round(2, time.Hour), setAgain("b"), older), "rollout: RecreatePod c " + before},

@@ -102,6 +102,12 @@ func startBootstrapMember(o *Observed) Plan {
 		// It ended as a whole, or it does not run as it was declared before.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: DeleteBootstrapPod}}, RequeueAfter: recheckWaiting}
 	default:
+		if again, is := repairBootstrapMember(o, pod, outdated); is {
+			return Plan{Actions: []Action{again}, RequeueAfter: recheckWaiting}
+		}
+		if pod.Running && (outdated || declarationOf(o).isStale(pod)) {
+			next += restartByPerson(o, pod)
+		}
 		plan := waitForPod(o.Cluster, pod, recheckWaiting, awaitBootstrapMember(o, pod, next))
 		if isPersistent(o.Cluster) && pvcByName(o.PVCs, name) == nil && !pod.Running {
 			// A user deleted the PVC before the pod could use it.
@@ -111,8 +117,21 @@ func startBootstrapMember(o *Observed) Plan {
 	}
 }
 
+// restartByPerson says what a person can do about a bootstrap member that runs, is not what is declared now, and that
+// repairBootstrapMember does not restart.
+func restartByPerson(o *Observed, pod *Pod) string {
+	switch {
+	case pvcByName(o.PVCs, pod.Name) == nil:
+		return " The pod is not what is declared now, and its data goes with it. If no client has written to it, delete the pod."
+	case lowersMinor(o, pod):
+		return fmt.Sprintf(" Its data may be too new for %s: set spec.version to a release of the minor version of %s.", o.Cluster.Spec.Version, pod.Version)
+	default:
+		return ""
+	}
+}
+
 // awaitBootstrapMember says why the bootstrap member does not respond. Only a person ends the wait for one
-// that runs and never responds, or whose deletion does not end: nothing proves that it is not a member.
+// that runs as it is declared and never responds, or whose deletion does not end: nothing proves that it is not a member.
 func awaitBootstrapMember(o *Observed, pod *Pod, next string) Wait {
 	w := Wait{ReasonWaitingForBootstrapMember, "the bootstrap member " + pod.Name + " does not respond yet", next}
 	switch {

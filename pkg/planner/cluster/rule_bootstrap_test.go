@@ -6,6 +6,9 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
+
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
@@ -53,7 +56,7 @@ func TestRuleBootstrap(t *testing.T) {
 		{"the bootstrap member was evicted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Finished = true })), "bootstrap: DeleteBootstrapPod a"},
 		{"the bootstrap member waits for an image that is not wanted any more", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Outdated, p.Running = true, false })),
 			"bootstrap: DeleteBootstrapPod a"},
-		{"a bootstrap member that runs is never deleted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForBootstrapMember"},
+		{"a bootstrap member that runs without a PVC is never deleted", 3, "", edits(unresponsive, bootstrapPod(func(p *Pod) { p.Outdated = true })), "bootstrap: wait WaitingForBootstrapMember"},
 		{"the volume of the bootstrap member was deleted before it ran", 3, "", edits(unresponsive, persist, bootstrapPod(func(p *Pod) { p.Running = false })),
 			"bootstrap: CreatePVC a, wait WaitingForBootstrapMember"},
 		{"a bootstrap member that lists another member has bootstrapped the cluster", 3, "a b:unstarted,nopod", edits(neverServed, noQuorum, withoutLearners), "record: WriteRecord c0ffee"},
@@ -70,6 +73,33 @@ func TestRuleBootstrap(t *testing.T) {
 	})
 }
 
+// TestUnreachableBootstrapMember: a declaration with which the bootstrap member runs and does not respond is taken back.
+func TestUnreachableBootstrapMember(t *testing.T) {
+	bootstrapMember := func(edit func(*Observed, *Pod)) []func(*Observed) {
+		return edits(func(o *Observed) {
+			unresponsive(o)
+			withPVC("a", true)(o)
+			o.Cluster.Status.BlockedBy = &v1beta2.BlockedBy{Reason: string(ReasonWaitingForBootstrapMember), Since: metav1.NewTime(o.Now.Add(-unresponsiveFor))}
+			p := Pod{Name: "a", UID: "pod-a", Owned: true, Running: true, Version: testVersion, Template: "older"}
+			edit(o, &p)
+			o.Pods = append(o.Pods, p)
+		})
+	}
+	const waits, again = "bootstrap: wait WaitingForBootstrapMember", "bootstrap: RecreatePod a " + testVersion + " unresponsive"
+	checkDecisions(t, []decision{
+		{"on its PVC", 3, "", bootstrapMember(func(*Observed, *Pod) {}), again},
+		{"with another image", 3, "", bootstrapMember(func(o *Observed, p *Pod) { p.Template, p.Outdated = o.Template, true }), again},
+		{"as it is declared", 3, "", bootstrapMember(func(o *Observed, p *Pod) { p.Template = o.Template }), waits},
+		{"without a PVC its data would go", 3, "", bootstrapMember(func(o *Observed, _ *Pod) { o.PVCs = nil }), waits},
+		{"the declared version may not read its data", 3, "", append(bootstrapMember(func(*Observed, *Pod) {}), wants("3.5.26")), waits},
+		{"not before its container has had the time to respond", 3, "", bootstrapMember(func(o *Observed, p *Pod) { p.Started = o.Now.Add(-time.Second) }), waits},
+		{"not before it has been waited for long", 3, "", bootstrapMember(func(o *Observed, _ *Pod) { o.Cluster.Status.BlockedBy.Since = metav1.NewTime(o.Now) }), waits},
+		{"etcd rejects the controller", 3, "", bootstrapMember(func(o *Observed, _ *Pod) { o.Etcd.Denied = true }), waits},
+		{"the controller could not query it", 3, "", bootstrapMember(func(o *Observed, _ *Pod) { o.Etcd.Unasked = true }), waits},
+		{"it is about to end", 3, "", bootstrapMember(func(_ *Observed, p *Pod) { p.Terminating = true }), waits},
+	})
+}
+
 // TestDeafBootstrapMember: a bootstrap member that never responds is Stalled, and the status says what a person can do.
 func TestDeafBootstrapMember(t *testing.T) {
 	for name, test := range map[string]struct {
@@ -77,6 +107,7 @@ func TestDeafBootstrapMember(t *testing.T) {
 		message, remedy string
 	}{
 		"it runs":                  {Pod{Running: true}, "runs, and does not respond to the controller: dial: timed out", "let the controller reach TCP port 2379"},
+		"it was declared before":   {Pod{Running: true, Template: "older"}, "runs, and does not respond", "delete the pod"},
 		"it does not run":          {Pod{}, "does not respond yet", "kubectl describe pod"},
 		"no node takes it":         {Pod{Waiting: "Unschedulable: 0/3 nodes"}, "no node takes the pod: 0/3 nodes", "Add a node"},
 		"its node does not end it": {Pod{Terminating: true, EndsBy: testNow, Node: "n1"}, "its node n1 has not reported", "delete its Node object"},

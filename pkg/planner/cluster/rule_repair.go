@@ -41,10 +41,11 @@ func ruleRepair(o *Observed) (Plan, bool) {
 			actions = append(actions, onlyIdle(renew(o, m, target, !rejected, RestartRolling)))
 		}
 	}
+	draining := ""
 	if len(actions) == 0 {
-		actions = repairUnresponsive(o, target, rejected)
+		actions, draining = repairUnresponsive(o, target, rejected)
 	}
-	return Plan{Actions: actions, RequeueAfter: recheckQuorum}, len(actions) > 0
+	return Plan{Actions: actions, RequeueAfter: recheckQuorum, Draining: draining}, len(actions) > 0
 }
 
 // repairUnnamed does the same for members that the status of a cluster that has served does not

@@ -24,45 +24,93 @@ const unresponsiveFor = time.Minute
 // or in the pod if only the image changes.
 //
 // It may vote for members that serve clients although the controller does not reach them. So Kubernetes must
-// report that the other voters are ready and a quorum. Without a member list, none of them may be ready, too. Of two
-// voters the restart of one is an outage in any case. And one member restarts at a time: every other
-// one has had the time to respond since its container started.
-func repairUnresponsive(o *Observed, target *version.Version, rejected bool) []Action {
+// report that the other voters are ready and a quorum, unless they serve as one. Without a member list, none of
+// them may be ready, too. Of two voters the restart of one is an outage in any case. And one member restarts at a
+// time: every other one has had the time to respond since its container started.
+func repairUnresponsive(o *Observed, target *version.Version, rejected bool) (actions []Action, draining string) {
 	unread := !o.Etcd.Linearizable
 	if o.Etcd.Denied || o.Etcd.Unasked || unread && unreadFor(o.Cluster.Status.Conditions, o.Now) < unresponsiveFor || awaitsResponse(o) {
-		return nil
+		return nil, ""
 	}
 	if unread && slices.ContainsFunc(o.Etcd.Members, func(m Member) bool { return responseOf(&m) == diagnosis.FollowsLeader }) {
-		return nil
+		return nil, ""
 	}
 	var chosen *Member
+	var how RestartMode
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
 		pod := podByName(o.Pods, m.Name)
-		if m.Unmanaged || isGone(pod) || !pod.Running || responseOf(m) != diagnosis.NoResponse || !mayRestartUnresponsive(o, m) {
+		if m.Unmanaged || isGone(pod) || !pod.Running || responseOf(m) != diagnosis.NoResponse {
+			continue
+		}
+		mode, may := modeOfUnresponsive(o, m)
+		if !may {
 			continue
 		}
 		if c := changeDueUnrequested(o, m); c != recreate && (c != reimage || rejected) {
 			continue
 		}
 		if chosen == nil || podByName(o.Pods, chosen.Name).Ready && !pod.Ready {
-			chosen = m
+			chosen, how = m, mode
 		}
 	}
 	if chosen == nil {
-		return nil
+		return nil, ""
 	}
-	return []Action{renew(o, chosen, target, !rejected, RestartUnresponsive)}
+	return []Action{renew(o, chosen, target, !rejected, how)}, chosen.Name
 }
 
-// mayRestartUnresponsive is true for a member whose restart ends no quorum, as far as Kubernetes knows.
-func mayRestartUnresponsive(o *Observed, m *Member) bool {
+// modeOfUnresponsive says how a member restarts; false if it may not. Without a quorum of the others its restart ends
+// none, as far as Kubernetes knows. With one this is what the rollout would do. But the rules before the rollout, which add
+// and remove members, wait until this very member serves, and so does the rollout itself if it leads.
+func modeOfUnresponsive(o *Observed, m *Member) (RestartMode, bool) {
 	voters, ready := len(listVoters(o.Etcd.Members)), countReadyWithout(o, m)
-	if !o.Etcd.Linearizable {
-		return ready == 0 && len(listUnmanaged(o.Etcd.Members)) == 0 || voters <= 2 || ready >= diagnosis.Quorum(voters)
+	switch {
+	case !o.Etcd.Linearizable:
+		return RestartUnresponsive, ready == 0 && len(listUnmanaged(o.Etcd.Members)) == 0 || voters <= 2 || ready >= diagnosis.Quorum(voters)
+	case m.Learner || !isLongUnresponsive(o, m):
+		return "", false
 	}
-	rolls := quorumOf(o).countServingWithout(m) >= diagnosis.Quorum(voters)
-	return !rolls && !m.Learner && isLongUnresponsive(o, m) && ready >= diagnosis.Quorum(voters)
+	switch outage, _, waits := awaitQuorumWithout(o, m); {
+	case waits:
+		return RestartUnresponsive, ready >= diagnosis.Quorum(voters)
+	case outage:
+		return RestartWithOutage, !isOneRestarting(o)
+	default:
+		return RestartRolling, !isOneRestarting(o)
+	}
+}
+
+// isOneRestarting is true while a member restarts, or is about to.
+func isOneRestarting(o *Observed) bool {
+	_, restarts := awaitRestarts(o, true)
+	return restarts
+}
+
+// lowersMinor is true for a pod that would be made again with an older minor version than it has, or with one that
+// cannot be compared.
+func lowersMinor(o *Observed, pod *Pod) bool {
+	target, has := parse(o.Cluster.Spec.Version), parse(pod.Version)
+	return target == nil || has == nil || target.Minor() < has.Minor()
+}
+
+// repairBootstrapMember restarts a bootstrap member that runs, has not responded for a minute, and is not what is
+// declared now. It goes on with the data on its PVC under the same name and token, so it is the same member. Without a PVC
+// its data would go, and with an older minor version it might not read that data.
+func repairBootstrapMember(o *Observed, pod *Pod, outdated bool) (Action, bool) {
+	b, m := o.Cluster.Status.BlockedBy, memberByName(o.Etcd.Members, pod.Name)
+	switch {
+	case pod.Terminating, !pod.Running, isFresh(o.Now, pod), !outdated && !declarationOf(o).isStale(pod):
+		return nil, false
+	case o.Etcd.Denied, o.Etcd.Unasked, m != nil && responseOf(m) != diagnosis.NoResponse:
+		return nil, false
+	case pvcByName(o.PVCs, pod.Name) == nil, lowersMinor(o, pod):
+		return nil, false
+	case b == nil, b.Reason != string(ReasonWaitingForBootstrapMember), o.Now.Sub(b.Since.Time) < unresponsiveFor:
+		return nil, false
+	default:
+		return RecreatePod{Name: pod.Name, UID: pod.UID, Version: pod.Version, Mode: RestartUnresponsive}, true
+	}
 }
 
 // countReadyWithout counts the voters that Kubernetes reports as ready, leaving m out. It reports nothing of an

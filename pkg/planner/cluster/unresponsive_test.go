@@ -69,7 +69,11 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"a joining member on its PVC", 3, "a:claim b:claim d:learner,stale,unknown,claim", nil, "joining: RecreatePod d " + testVersion},
 		{"a joining member without a PVC", 3, "a b d:learner,stale,unknown", nil, "joining: RemoveMember d Surplus, DeletePod d"},
 		{"a joining member that has not had the time", 3, "a b d:learner,stale,unknown", edits(started("d", time.Second)), "joining: PromoteMember d"},
-		{"with a quorum the rollout restarts it", 3, "a:claim b:claim,stale,unknown c:claim", edits(degradedSince(time.Hour)), "rollout: RecreatePod b " + testVersion},
+		{"with a quorum it restarts as in a rollout", 3, "a:claim b:claim,stale,unknown c:claim", edits(degradedSince(time.Hour)), "repair: RecreatePod b " + testVersion},
+		{"it leads, and no other voter can be removed meanwhile", 2, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Hour)), "repair: RecreatePod a " + testVersion},
+		{"it leads, and no other voter can restart meanwhile", 3, "a:claim,stale,unknown,leads b:claim,stale c:claim,stale", edits(degradedSince(time.Hour)), "repair: RecreatePod a " + testVersion},
+		{"it is one of two, and no member can be added meanwhile", 3, "a:claim b:claim,stale,unknown", edits(degradedSince(time.Hour)), "repair: RecreatePod b " + testVersion + " outage"},
+		{"not while another member is about to restart", 3, "a:claim,podv=3.6.12 b:claim,stale,unknown c:claim", edits(degradedSince(time.Hour)), "rollout: wait WaitingForMember"},
 		{"most voters do not respond, and Kubernetes calls them ready", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedSince(time.Hour)), again + "b " + testVersion + " unresponsive"},
 		{"most voters do not respond, and one of them has just restarted", 3, "a:claim b:claim,stale,unknown c:claim,unknown", edits(degradedSince(time.Hour), started("c", time.Second)), "rollout: wait WaitingForMember"},
 		{"most voters do not respond, and the others are not ready", 3, "a:claim b:claim,stale,unknown c:claim,stale,sick", edits(degradedSince(time.Hour)), again + "c " + testVersion + " unresponsive"},
@@ -77,7 +81,7 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"the others are no quorum", 3, "a:claim b:claim,stale,unknown c:claim,sick", edits(degradedSince(time.Hour)), "rollout: wait WaitingForMember"},
 		{"most voters have not responded for a moment", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedSince(time.Second)), "rollout: wait QuorumAtRisk"},
 		{"the controller moves the leader first", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Second)), "rollout: MoveLeader a>b"},
-		{"a leader that has not responded for long restarts at once", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(unresponsiveFor)), "rollout: RecreatePod a " + testVersion},
+		{"a leader that has not responded for long restarts at once", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(unresponsiveFor)), "repair: RecreatePod a " + testVersion},
 		{"without a PVC it is removed after its successor has joined", 3, "a:stale,unknown,leads b c d", edits(degradedSince(unresponsiveFor)), "scale-down: RemoveMember a Replaced, DeletePod a"},
 	})
 }
