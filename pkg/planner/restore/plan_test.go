@@ -292,6 +292,7 @@ func TestDecide(t *testing.T) {
 		"it asked for it again before":                            {[]func(*Observed){again("1"), restoredBefore("r", "old")}, "Verifying: record false AlreadyRestored"},
 		"it is carried out again while the quorum is lost":        {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionTrue)}, "Verifying: verify 1 of bucket/key against " + target},
 		"it is not carried out while the loss is not proven":      {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionUnknown)}, "Verifying: record false AlreadyRestored"},
+		"the cluster has not said yet what was carried out":       {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Status = v1beta2.ClusterStatus{} }}, "Verifying: wait ClusterNotObserved"},
 		"it stays over when the quorum is lost later":             {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionTrue), in(v1beta2.RestorePhaseFailed)}, "Failed:"},
 
 		// New clusters.

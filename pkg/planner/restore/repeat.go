@@ -59,7 +59,7 @@ func (o *Observed) writtenSince(r *v1beta2.ClusterRestore) string {
 	if last == nil || !last.Time.After(r.Time.Time) {
 		return text
 	}
-	if n := last.Revision - r.Revision - r.RevisionBump; n > 0 {
+	if n := last.Revision - r.Revision - r.RevisionBump; n > 0 && r.Revision > 0 { // 0: only the record has kept it
 		text += fmt.Sprintf(", which was %d revisions at the last backup, EtcdBackup %s of %s", n, last.Name, last.Time.UTC().Format(time.RFC3339))
 	}
 	return text
