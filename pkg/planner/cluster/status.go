@@ -109,6 +109,16 @@ func since(r v1beta2.ClusterRestore) time.Time {
 	return r.Time.Time
 }
 
+// RepeatsRestore is true of the recovery of an EtcdRestore that asks for the same as an earlier one, whose data the
+// cluster has had. Only a permanent quorum loss lets it begin.
+func RepeatsRestore(o *Observed, r *v1beta2.RecoveryStatus) bool {
+	told := toldRestores(o)
+	i := slices.IndexFunc(told, func(t v1beta2.ClusterRestore) bool { return r != nil && t.UID == r.ID })
+	return i >= 0 && slices.ContainsFunc(told, func(t v1beta2.ClusterRestore) bool {
+		return t.UID != r.ID && t.Time != nil && t.Name == told[i].Name && t.Request == told[i].Request
+	})
+}
+
 func isIn(restores []v1beta2.ClusterRestore, uid string) bool {
 	return slices.ContainsFunc(restores, func(r v1beta2.ClusterRestore) bool { return r.UID == uid })
 }

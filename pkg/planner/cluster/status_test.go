@@ -311,6 +311,31 @@ func TestRestoresInStatus(t *testing.T) {
 	}
 }
 
+// TestRepeatsRestore: what repeats is told by name and request, also after the status was lost.
+func TestRepeatsRestore(t *testing.T) {
+	now := v1beta2.ClusterRestore{Name: "r", UID: "new", Request: "hash"}
+	earlier := v1beta2.ClusterRestore{Name: "r", UID: "old", Request: "hash", Time: ptr.To(metav1.NewTime(testNow))}
+	another := earlier
+	another.Request = "other"
+	for name, test := range map[string]struct {
+		status, record []v1beta2.ClusterRestore
+		want           bool
+	}{
+		"the same":                       {[]v1beta2.ClusterRestore{now, earlier}, nil, true},
+		"the same, by the record":        {[]v1beta2.ClusterRestore{now}, []v1beta2.ClusterRestore{earlier}, true},
+		"another request":                {[]v1beta2.ClusterRestore{now, another}, nil, false},
+		"the first":                      {[]v1beta2.ClusterRestore{now}, nil, false},
+		"one that nothing is told about": {nil, []v1beta2.ClusterRestore{earlier}, false},
+	} {
+		o := observed(t, 3, "a b c")
+		o.Cluster.Status.Restores, o.Record.Restores = test.status, test.record
+		o.Cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: "new", Phase: v1beta2.RecoveryPhasePending}
+		if got := recoveryInput(&o).Repeats; got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestRestoresOutliveTheStatus: a status that was lost or set back gets the restores back that the record keeps, without
 // what a forged record could do harm with.
 func TestRestoresOutliveTheStatus(t *testing.T) {
