@@ -38,6 +38,11 @@ type Record struct {
 	// mostRemoved. No name comes back. A status from before a removal names that member, and
 	// nothing else would tell it from a member that was lost with its data.
 	Removed []string
+	// Restores are the EtcdRestores whose data the cluster has taken over, the newest first, and at most
+	// v1beta2.MaxClusterRestores. The status tells more of each, and may be lost. A tenant may write the record. So
+	// only what stops a repeated EtcdRestore is kept here: its name, UID and request, and the time. A forged entry
+	// costs no data: an EtcdRestore that it stops ends with AlreadyRestored, which says how to ask again.
+	Restores []v1beta2.ClusterRestore
 	// PutBack says how often images were put back that something else has set on pods.
 	PutBack PutBackRecord
 }
@@ -58,6 +63,7 @@ const (
 	recordRecovery        = "recovery"
 	recordRecoveries      = "recoveries"
 	recordRemoved         = "removed"
+	recordRestores        = "restores"
 	recordPutBack         = "imagesPutBack"
 	recordDeclaration     = "declaration"
 
@@ -88,7 +94,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordPutBack, recordDeclaration} {
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordDeclaration} {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
@@ -135,7 +141,37 @@ func ParseRecord(cm *corev1.ConfigMap) Record {
 		PutBack:         parsePutBack(cm.Data[recordPutBack]),
 	}
 	r.Recovery = parseRecovery(cm.Data[recordRecovery])
+	r.Restores = parseRestores(cm.Data[recordRestores])
 	return r
+}
+
+func parseRestores(text string) []v1beta2.ClusterRestore {
+	var restores []v1beta2.ClusterRestore
+	if json.Unmarshal([]byte(text), &restores) != nil {
+		return nil
+	}
+	return RecordedRestores(restores)
+}
+
+// RecordedRestores returns what a record keeps of restores: of those whose data the cluster has, what stops an
+// EtcdRestore that repeats one. The newest are first.
+func RecordedRestores(restores []v1beta2.ClusterRestore) []v1beta2.ClusterRestore {
+	var kept []v1beta2.ClusterRestore
+	for _, r := range restores {
+		if r.UID != "" && r.Time != nil {
+			kept = append(kept, v1beta2.ClusterRestore{Name: r.Name, UID: r.UID, Request: r.Request, Time: r.Time.DeepCopy()})
+		}
+	}
+	slices.SortStableFunc(kept, func(a, b v1beta2.ClusterRestore) int { return b.Time.Compare(a.Time.Time) })
+	return kept[:min(len(kept), v1beta2.MaxClusterRestores)]
+}
+
+func formatRestores(restores []v1beta2.ClusterRestore) string {
+	text, err := json.Marshal(restores)
+	if err != nil || len(restores) == 0 {
+		return "" // it holds strings and times, which can always be written
+	}
+	return string(text)
 }
 
 func parseRecovery(text string) *v1beta2.RecoveryStatus {
@@ -158,7 +194,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 	data := map[string]string{
 		recordClusterUID: string(c.UID), recordBootstrapMember: r.BootstrapMember, recordClusterID: r.ClusterID,
 		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "), recordDeclaration: declarationOf(c),
-		recordRemoved: strings.Join(r.Removed, " "), recordPutBack: r.PutBack.String(),
+		recordRemoved: strings.Join(r.Removed, " "), recordPutBack: r.PutBack.String(), recordRestores: formatRestores(r.Restores),
 	}
 	if r.Recovery != nil {
 		data[recordRecovery] = formatRecovery(r.Recovery)
@@ -170,7 +206,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 // Equal is true if both say the same.
 func (r Record) Equal(other Record) bool {
 	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() &&
-		slices.Equal(r.Recoveries, other.Recoveries) && slices.Equal(r.Removed, other.Removed) && isSameRecovery(r.Recovery, other.Recovery)
+		slices.Equal(r.Recoveries, other.Recoveries) && slices.Equal(r.Removed, other.Removed) && formatRestores(r.Restores) == formatRestores(other.Restores) && isSameRecovery(r.Recovery, other.Recovery)
 }
 
 func isSameRecovery(a, b *v1beta2.RecoveryStatus) bool {

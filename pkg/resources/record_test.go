@@ -11,6 +11,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -23,6 +24,7 @@ func exampleRecord() Record {
 		},
 		Recoveries: []string{"one", "two"},
 		Removed:    []string{"c-x", "c-y"},
+		Restores:   []v1beta2.ClusterRestore{{Name: "r", UID: "u", Request: "hash", Time: ptr.To(metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))}},
 		PutBack:    PutBackRecord{Round: 2, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 	}
 }
@@ -63,6 +65,7 @@ func TestRecordsDiffer(t *testing.T) {
 		"no recovery":      func(r *Record) { r.Recovery = nil },
 		"recoveries":       func(r *Record) { r.Recoveries = r.Recoveries[1:] },
 		"removed members":  func(r *Record) { r.Removed = r.Removed[1:] },
+		"restores":         func(r *Record) { r.Restores[0].Request = "x" },
 		"round of images":  func(r *Record) { r.PutBack.Round++ },
 		"time of a round":  func(r *Record) { r.PutBack.Since = r.PutBack.Since.Add(time.Second) },
 	} {
@@ -89,12 +92,23 @@ func TestWithRemoved(t *testing.T) {
 	}
 }
 
+// TestRecordedRestores: a record that was written by another program tells of no backup, and of no restore without an end.
+func TestRecordedRestores(t *testing.T) {
+	t.Parallel()
+	cm := RecordConfigMap(newCluster(), Record{})
+	cm.Data[recordRestores] = `[{"name":"a","uid":"a"},{"name":"b","uid":"b","backup":"of-another","revision":9,"time":"2026-01-02T03:04:05Z"},{"name":"c","uid":"c","time":"2026-01-03T03:04:05Z"}]`
+	got := ParseRecord(cm).Restores
+	if len(got) != 2 || got[0].Name != "c" || got[1].Backup != "" || got[1].Revision != 0 {
+		t.Errorf("%+v", got)
+	}
+}
+
 // TestUnreadableRecord: what cannot be read is missing, and everything else stays.
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	cm := RecordConfigMap(newCluster(), exampleRecord())
-	cm.Data[recordRecovery], cm.Data[recordLog], cm.Data[recordPutBack] = "{", "beef 3.x 1", "2 yesterday"
-	if got := ParseRecord(cm); got.Recovery != nil || got.Log != (LogRecord{}) || got.PutBack.Round != 0 || got.ClusterID == "" || len(got.Recoveries) != 2 {
+	cm.Data[recordRecovery], cm.Data[recordLog], cm.Data[recordPutBack], cm.Data[recordRestores] = "{", "beef 3.x 1", "2 yesterday", "[{"
+	if got := ParseRecord(cm); got.Recovery != nil || got.Restores != nil || got.Log != (LogRecord{}) || got.PutBack.Round != 0 || got.ClusterID == "" || len(got.Recoveries) != 2 {
 		t.Errorf("%+v", got)
 	}
 }

@@ -64,6 +64,11 @@ func recordRecovery(ctx context.Context, r *run, a planner.RecordRecovery) error
 			return err
 		}
 	}
+	if a.Recovery.Phase == v1beta2.RecoveryPhaseCutover && planner.RepeatsRestore(&r.seen.Observed, &a.Recovery) {
+		if err := requireNoQuorum(ctx, r); err != nil {
+			return err
+		}
+	}
 	if err := updateRecord(ctx, r, live, before.WithRecovery(&a.Recovery)); err != nil {
 		return err
 	}

@@ -29,6 +29,7 @@ func ruleRecord(o *Observed) (Plan, bool) {
 func completeRecord(o *Observed) resources.Record {
 	r := o.Record.Record
 	r.Recoveries = resources.MergeRecoveries(witnessedRecoveries(&o.Witnesses), r.Recoveries)
+	r.Restores = resources.RecordedRestores(toldRestores(o))
 	if r.Recovery == nil {
 		r.Recovery = witnessedRecovery(&o.Witnesses, o.Cluster.Status.Recovery)
 		if r.Recovery != nil {

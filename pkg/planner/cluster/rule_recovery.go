@@ -60,6 +60,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,
 		RecordedID: o.Record.ClusterID, ReplacedID: o.Record.ClusterID,
 		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup, LossRestore: o.LossRestore,
+		Repeats:      RepeatsRestore(o, recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)),
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
 			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"math"
 	"slices"
 	"strings"
 	"time"
@@ -67,8 +68,10 @@ func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
 // old members have ended: no backup that begins later reads their data. A restore that was abandoned is not told of.
 func clusterRestores(o *Observed, r *v1beta2.RecoveryStatus) []v1beta2.ClusterRestore {
 	var restores []v1beta2.ClusterRestore
-	for _, restore := range o.Cluster.Status.Restores {
+	for _, restore := range toldRestores(o) {
 		switch {
+		case restore.Time != nil && restore.Time.After(o.Now) && !isIn(o.Cluster.Status.Restores, restore.UID):
+			continue // forged, or of a clock that was ahead: it would hide the backups until then
 		case restore.Time != nil:
 		case r == nil || r.ID != restore.UID || r.Phase == v1beta2.RecoveryPhaseAbandoned:
 			continue
@@ -81,6 +84,43 @@ func clusterRestores(o *Observed, r *v1beta2.RecoveryStatus) []v1beta2.ClusterRe
 		restores = append(restores, restore)
 	}
 	return restores[:min(len(restores), v1beta2.MaxClusterRestores)]
+}
+
+// toldRestores are the restores that the status tells of, and those that only the record has kept: the status of a
+// cluster is lost with a backup tool that leaves it out, or with the storage of the API. The newest are first.
+func toldRestores(o *Observed) []v1beta2.ClusterRestore {
+	told := slices.Clone(o.Cluster.Status.Restores)
+	for _, kept := range o.Record.Restores {
+		if !isIn(told, kept.UID) {
+			told = append(told, kept)
+		}
+	}
+	if len(told) > len(o.Cluster.Status.Restores) {
+		slices.SortStableFunc(told, func(a, b v1beta2.ClusterRestore) int { return since(b).Compare(since(a)) })
+	}
+	return told
+}
+
+// since orders restores: one that is under way is newer than all others.
+func since(r v1beta2.ClusterRestore) time.Time {
+	if r.Time == nil {
+		return time.Unix(math.MaxInt32, 0)
+	}
+	return r.Time.Time
+}
+
+// RepeatsRestore is true of the recovery of an EtcdRestore that asks for the same as an earlier one, whose data the
+// cluster has had. Only a permanent quorum loss lets it begin.
+func RepeatsRestore(o *Observed, r *v1beta2.RecoveryStatus) bool {
+	told := toldRestores(o)
+	i := slices.IndexFunc(told, func(t v1beta2.ClusterRestore) bool { return r != nil && t.UID == r.ID })
+	return i >= 0 && slices.ContainsFunc(told, func(t v1beta2.ClusterRestore) bool {
+		return t.UID != r.ID && t.Time != nil && t.Name == told[i].Name && t.Request == told[i].Request
+	})
+}
+
+func isIn(restores []v1beta2.ClusterRestore, uid string) bool {
+	return slices.ContainsFunc(restores, func(r v1beta2.ClusterRestore) bool { return r.UID == uid })
 }
 
 // DropsRequest is true if a status no longer holds the recovery that a user or an EtcdRestore

@@ -312,6 +312,66 @@ func TestRestoresInStatus(t *testing.T) {
 	}
 }
 
+// TestRepeatsRestore: what repeats is told by name and request, also after the status was lost.
+func TestRepeatsRestore(t *testing.T) {
+	now := v1beta2.ClusterRestore{Name: "r", UID: "new", Request: "hash"}
+	earlier := v1beta2.ClusterRestore{Name: "r", UID: "old", Request: "hash", Time: ptr.To(metav1.NewTime(testNow))}
+	another := earlier
+	another.Request = "other"
+	for name, test := range map[string]struct {
+		status, record []v1beta2.ClusterRestore
+		want           bool
+	}{
+		"the same":                       {[]v1beta2.ClusterRestore{now, earlier}, nil, true},
+		"the same, by the record":        {[]v1beta2.ClusterRestore{now}, []v1beta2.ClusterRestore{earlier}, true},
+		"another request":                {[]v1beta2.ClusterRestore{now, another}, nil, false},
+		"the first":                      {[]v1beta2.ClusterRestore{now}, nil, false},
+		"one that nothing is told about": {nil, []v1beta2.ClusterRestore{earlier}, false},
+	} {
+		o := observed(t, 3, "a b c")
+		o.Cluster.Status.Restores, o.Record.Restores = test.status, test.record
+		o.Cluster.Status.Recovery = &v1beta2.RecoveryStatus{ID: "new", Phase: v1beta2.RecoveryPhasePending}
+		if got := recoveryInput(&o).Repeats; got != test.want {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
+// TestRestoresOutliveTheStatus: a status that was lost or set back gets the restores back that the record keeps, without
+// what a forged record could do harm with.
+func TestRestoresOutliveTheStatus(t *testing.T) {
+	at := func(name string, age time.Duration) v1beta2.ClusterRestore {
+		return v1beta2.ClusterRestore{Name: name, UID: name, Request: "hash", Time: ptr.To(metav1.NewTime(testNow.Add(-age)))}
+	}
+	older, newer, future := at("older", 2*time.Hour), at("newer", time.Hour), at("future", -time.Hour)
+	full := newer
+	full.Backup, full.Revision, full.RevisionBump = "nightly", 7, 1000
+	underWay := v1beta2.ClusterRestore{Name: "now", UID: "now"}
+	for name, test := range map[string]struct {
+		status, record, want, kept []v1beta2.ClusterRestore
+		recovery                   *v1beta2.RecoveryStatus
+	}{
+		"the record has lost them":           {status: []v1beta2.ClusterRestore{full, older}, want: []v1beta2.ClusterRestore{full, older}, kept: []v1beta2.ClusterRestore{newer, older}},
+		"the status has lost them":           {record: []v1beta2.ClusterRestore{newer, older}, want: []v1beta2.ClusterRestore{newer, older}, kept: []v1beta2.ClusterRestore{newer, older}},
+		"the status is from before the last": {status: []v1beta2.ClusterRestore{older}, record: []v1beta2.ClusterRestore{newer, older}, want: []v1beta2.ClusterRestore{newer, older}, kept: []v1beta2.ClusterRestore{newer, older}},
+		"the status tells more":              {status: []v1beta2.ClusterRestore{full}, record: []v1beta2.ClusterRestore{newer}, want: []v1beta2.ClusterRestore{full}, kept: []v1beta2.ClusterRestore{newer}},
+		"one that has not happened is not recorded": {
+			status: []v1beta2.ClusterRestore{underWay}, record: []v1beta2.ClusterRestore{older}, recovery: &v1beta2.RecoveryStatus{ID: "now", Phase: v1beta2.RecoveryPhaseFilling},
+			want: []v1beta2.ClusterRestore{underWay, older}, kept: []v1beta2.ClusterRestore{older},
+		},
+		"one of the future is not told": {record: []v1beta2.ClusterRestore{future, older}, want: []v1beta2.ClusterRestore{older}, kept: []v1beta2.ClusterRestore{future, older}},
+	} {
+		o := observed(t, 3, "a b c")
+		o.Cluster.Status.Restores, o.Record.Restores, o.Record.Recovery = test.status, test.record, test.recovery
+		if diff := cmp.Diff(test.want, statusOf(o).Restores); diff != "" {
+			t.Errorf("%s: status (-want +got):\n%s", name, diff)
+		}
+		if diff := cmp.Diff(test.kept, completeRecord(&o).Restores); diff != "" {
+			t.Errorf("%s: record (-want +got):\n%s", name, diff)
+		}
+	}
+}
+
 func TestServiceInStatus(t *testing.T) {
 	for state, want := range map[ObjectState]string{Missing: "", NotOwned: "", Current: "c-client", Drifted: "c-client"} {
 		got := statusOf(observed(t, 3, "a b c", clients(state)))

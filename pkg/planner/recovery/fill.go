@@ -63,9 +63,14 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	return decision, true
 }
 
-// whyKeep says why a restore without a pre-restore backup must not replace the members: one of them responds,
-// and nothing holds its data. It is empty otherwise.
+// whyKeep says why a restore must not replace the members, empty if it may. Without a pre-restore backup one of them
+// responds, and nothing holds its data. A restore that is repeated began because the quorum was permanently lost, and
+// a quorum responds.
 func (in *Input) whyKeep(r *v1beta2.RecoveryStatus) string {
+	if in.Repeats && in.Linearizable && r.Trigger == v1beta2.RecoveryTriggerRestore {
+		return "a quorum responds again, and the cluster has carried out this restore before; to repeat it all the same, " +
+			"create the EtcdRestore again with the annotation " + v1beta2.AnnotationRestoreAgain + "=VALUE"
+	}
 	if !r.OnlyIfUnresponsive {
 		return ""
 	}

@@ -83,6 +83,18 @@ func TestRestoreWhileMembersAreAway(t *testing.T) {
 	}
 }
 
+// TestRepeatedRestoreYieldsToAQuorum: it began after a permanent loss, and a quorum that responds has what clients wrote.
+func TestRepeatedRestoreYieldsToAQuorum(t *testing.T) {
+	repeats := func(in *Input) { in.Repeats = true }
+	checkDecisions(t, []decision{
+		{"before it begins", serving, edits(asked(restores), repeats), "Abandon"},
+		{"when the recovery member serves", serving, edits(recorded(filling, restores), memberPod(newID), repeats), "Abandon"},
+		{"before the old members are decommissioned", serving, edits(recorded(cutover, restores), memberPod(newID), repeats), "Abandon"},
+		{"not to a member without a quorum", noLeader, edits(recorded(filling, restores), memberPod(newID), repeats), "BeginCutover"},
+		{"not if it is no repetition", serving, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
+	})
+}
+
 // TestFillFromABackup: a cluster that serves is looked after while a restore fills the recovery
 // member beside it.
 func TestFillFromABackup(t *testing.T) {

@@ -37,6 +37,9 @@ type Input struct {
 	LastBackup *v1beta2.LastBackup
 	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
 	LossRestore *v1beta2.RestoreStatus
+	// Repeats is true if the last request is of an EtcdRestore that the cluster has carried out before. It may replace
+	// only what a permanent quorum loss has left.
+	Repeats bool
 
 	// Linearizable is true if the member list was read through a quorum.
 	Linearizable bool

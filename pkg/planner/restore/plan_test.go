@@ -10,7 +10,6 @@ import (
 	"time"
 
 	"github.com/google/go-cmp/cmp"
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
@@ -290,9 +289,11 @@ func TestDecide(t *testing.T) {
 		"it asks by another way to fetch it":                      {[]func(*Observed){restoredBefore("r", "old"), func(o *Observed) { o.Restore.Spec.ServiceAccountName = "sa" }}, "Verifying: record false AlreadyRestored"},
 		"it asks for it again":                                    {[]func(*Observed){restoredBefore("r", "old"), again("1")}, "Verifying: verify 1 of bucket/key against " + target},
 		"it asked for it again before":                            {[]func(*Observed){again("1"), restoredBefore("r", "old")}, "Verifying: record false AlreadyRestored"},
-		"it is carried out again while the quorum is lost":        {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionTrue)}, "Verifying: verify 1 of bucket/key against " + target},
-		"it is not carried out while the loss is not proven":      {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionUnknown)}, "Verifying: record false AlreadyRestored"},
-		"it stays over when the quorum is lost later":             {[]func(*Observed){restoredBefore("r", "old"), quorumIs(corev1.ConditionTrue), in(v1beta2.RestorePhaseFailed)}, "Failed:"},
+		"it is carried out again after a permanent loss":          {[]func(*Observed){restoredBefore("r", "old"), lostForGood}, "Verifying: verify 1 of bucket/key against " + target},
+		"it is not carried out while the quorum is away":          {[]func(*Observed){restoredBefore("r", "old"), quorumLost(time.Hour)}, "Verifying: record false AlreadyRestored"},
+		"the loss ends before the request":                        {[]func(*Observed){restoredBefore("r", "old"), checked(1, good()), held, quorumLost(time.Hour)}, "Verifying: record false AlreadyRestored"},
+		"the cluster has not said yet what was carried out":       {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Status = v1beta2.ClusterStatus{} }}, "Verifying: wait ClusterNotObserved"},
+		"it stays over when the quorum is lost later":             {[]func(*Observed){restoredBefore("r", "old"), lostForGood, in(v1beta2.RestorePhaseFailed)}, "Failed:"},
 
 		// New clusters.
 		"by template":           {[]func(*Observed){homeless, templated, checked(1, good()), held}, "Verifying: createCluster 3.6.16 of 1"},
@@ -364,10 +365,8 @@ func again(value string) func(*Observed) {
 	}
 }
 
-func quorumIs(is corev1.ConditionStatus) func(*Observed) {
-	return func(o *Observed) {
-		o.Cluster.Status.Conditions = []v1beta2.ClusterCondition{{Type: v1beta2.ClusterConditionQuorumLost, Status: is}}
-	}
+func lostForGood(o *Observed) {
+	o.Cluster.Status.PermanentQuorumLossSince = ptr.To(metav1.NewTime(epoch.Add(-time.Hour)))
 }
 
 func terminating(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }

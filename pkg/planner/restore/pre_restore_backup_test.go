@@ -129,7 +129,7 @@ func TestPreRestoreBackup(t *testing.T) {
 		"the cluster is new":                                         {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
 		"the cluster is being created":                               {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
 		"a cluster that a restore made has served since":             {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
-		"the cluster has not begun":                                  {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, ask},
+		"the cluster has not begun":                                  {[]func(*Observed){uncopied, phase(v1beta2.ClusterPhaseNone)}, "Verifying: wait ClusterNotObserved"},
 		"stored in the location of the cluster":                      {[]func(*Observed){uncopied, members(serves), ownStore}, "Verifying: backUpFirst to its/own wait PreRestoreBackup"},
 		"stored beside the backups of the EtcdBackup":                {[]func(*Observed){uncopied, members(serves), fromBackup(nil)}, "Verifying: backUpFirst to backups:p-pre-restore wait PreRestoreBackup"},
 		"stored beside the root of the PVC": {[]func(*Observed){uncopied, fromBackup(nil), func(o *Observed) {

@@ -36,6 +36,8 @@ const (
 	ReasonClusterNotFound = "ClusterNotFound"
 	// ReasonClusterTerminating: the EtcdCluster is being deleted. Ends when it is deleted.
 	ReasonClusterTerminating = "ClusterTerminating"
+	// ReasonClusterNotObserved: the controller has not written the status of the EtcdCluster since that was created or brought back. Ends when it has.
+	ReasonClusterNotObserved = "ClusterNotObserved"
 	// ReasonClusterAwaitsVolumes: PVCs of an earlier cluster of the name exist, and the EtcdCluster has not served with them. Ends when it has, so that a pre-restore backup stores their data first.
 	ReasonClusterAwaitsVolumes = "ClusterAwaitsVolumes"
 	// ReasonClusterPaused: the field spec.paused of the EtcdCluster is true. Ends when you set it to false.

@@ -11,23 +11,23 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // ruleRepeated ends a restore that a cluster has carried out before. A tool that keeps manifests applied creates an
-// EtcdRestore again long after it was deleted, and clients have written since then. While the quorum is lost there is
-// nothing to lose that way: many users have one manifest for such a day, and apply it each time.
+// EtcdRestore again long after it was deleted, and clients have written since then. After a proven permanent loss of the
+// quorum nothing else brings the cluster back: many users have one manifest for such a day, and apply it each time.
+// A quorum that is only out of reach comes back with what clients have written. Then the restore ends, too: one that
+// waited would begin by itself after the next loss.
 func ruleRepeated(o *Observed) (Plan, bool) {
 	earlier := o.repeated()
-	if earlier == nil || o.isQuorumLost() {
+	if earlier == nil || o.isPermanentlyLost() {
 		return Plan{}, false
 	}
 	return Plan{Phase: v1beta2.RestorePhaseVerifying}.failed(ReasonAlreadyRestored, fmt.Sprintf(
 		"EtcdCluster %s was left as it is: EtcdRestore %s asked for the same with UID %s, and the cluster has that data since %s. "+
 			"To restore it again would discard %s. To do so, delete this EtcdRestore, and create it with another spec or with the annotation %s=VALUE. "+
-			"VALUE is any text that no earlier request had. While the quorum of the cluster is lost, an EtcdRestore that is created again needs neither",
+			"VALUE is any text that no earlier request had. While the quorum is permanently lost (status.permanentQuorumLossSince is set), an EtcdRestore that is created again needs neither",
 		o.Cluster.Name, earlier.Name, earlier.UID, earlier.Time.UTC().Format(time.RFC3339), o.writtenSince(earlier), v1beta2.AnnotationRestoreAgain)), true
 }
 
@@ -46,11 +46,8 @@ func (o *Observed) repeated() *v1beta2.ClusterRestore {
 	return &restores[i]
 }
 
-func (o *Observed) isQuorumLost() bool {
-	return slices.ContainsFunc(o.Cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool {
-		return c.Type == v1beta2.ClusterConditionQuorumLost && c.Status == corev1.ConditionTrue
-	})
-}
+// isPermanentlyLost is true while the controller has proof that the quorum cannot come back.
+func (o *Observed) isPermanentlyLost() bool { return o.Cluster.Status.PermanentQuorumLossSince != nil }
 
 // writtenSince says what clients have written since a restore, as far as a backup tells.
 func (o *Observed) writtenSince(r *v1beta2.ClusterRestore) string {
@@ -59,7 +56,7 @@ func (o *Observed) writtenSince(r *v1beta2.ClusterRestore) string {
 	if last == nil || !last.Time.After(r.Time.Time) {
 		return text
 	}
-	if n := last.Revision - r.Revision - r.RevisionBump; n > 0 {
+	if n := last.Revision - r.Revision - r.RevisionBump; n > 0 && r.Revision > 0 { // 0: only the record has kept it
 		text += fmt.Sprintf(", which was %d revisions at the last backup, EtcdBackup %s of %s", n, last.Name, last.Time.UTC().Format(time.RFC3339))
 	}
 	return text

@@ -88,6 +88,8 @@ func (o *Observed) obstacle() *Wait {
 		return &Wait{Reason: ReasonClusterTerminating, Message: fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
 	case c.Spec.Paused:
 		return &Wait{Reason: ReasonClusterPaused, Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
+	case c.Status.Phase == v1beta2.ClusterPhaseNone && !o.isMade():
+		return &Wait{Reason: ReasonClusterNotObserved, Message: fmt.Sprintf("the controller has not written the status of EtcdCluster %s yet, which says what data it has and which restores it has had", c.Name)}
 	case c.TakesVolumesBack() && !o.isServed(), c.Status.BlockedBy != nil && c.Status.BlockedBy.Reason == v1beta2.ReasonVolumesFound:
 		return &Wait{Reason: ReasonClusterAwaitsVolumes, Message: fmt.Sprintf("EtcdCluster %s begins beside PVCs of an earlier cluster of its name and has not served with them", c.Name)}
 	case ptr.Deref(c.Spec.Replicas, 0) == 0:

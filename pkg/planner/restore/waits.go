@@ -15,6 +15,7 @@ var Waits = waits.Table{
 	ReasonInvalidRequest:                waits.New("a spec that can be used", waits.User, waits.Soon, "Correct what the message names."),
 	ReasonClusterNotFound:               waits.New("the EtcdCluster", waits.User, waits.Soon, "Create the EtcdCluster, or give spec.clusterTemplate in another EtcdRestore."),
 	ReasonClusterTerminating:            waits.New("the end of the EtcdCluster that is being deleted", waits.Kubernetes, waits.Transfer, "Find out what keeps the EtcdCluster: its finalizers and spec.deletionProtection."),
+	ReasonClusterNotObserved:            waits.New("the first status of the EtcdCluster", waits.Controller, waits.Transfer, "Find out why the controller does not reconcile the EtcdCluster: see its log."),
 	ReasonClusterAwaitsVolumes:          waits.New("a decision about the PVCs of an earlier cluster", waits.User, waits.Soon, "Decide as the status of the EtcdCluster says. Delete this EtcdRestore if a backup tool has brought it back."),
 	ReasonClusterPaused:                 waits.New("spec.paused=false of the EtcdCluster", waits.User, waits.Soon, "Set spec.paused=false in the EtcdCluster."),
 	ReasonClusterHibernated:             waits.New("a size above 0 of the EtcdCluster", waits.User, waits.Soon, "Set spec.size in the EtcdCluster."),
