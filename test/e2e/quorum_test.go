@@ -21,8 +21,9 @@ import (
 type clusterObject = v1beta2.EtcdCluster
 
 const (
-	// truthWithin is how soon the status must say that a quorum is lost.
-	truthWithin = 15 * time.Second
+	// truthWithin is how soon the status must say what is wrong. The controller looks at a cluster at rest every
+	// 15 seconds.
+	truthWithin = 25 * time.Second
 	// noticeWithin is how soon it must say that a member hangs: nothing announces
 	// that, so it is noticed when the members are next asked.
 	noticeWithin = 40 * time.Second

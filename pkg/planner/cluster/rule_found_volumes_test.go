@@ -124,7 +124,7 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"after that no PVC is taken back", 1, "x:claim", edits(fromVolumes, volume("y")), "steady"},
 		{"one that a quorum lists is not deleted before that is written down", 3, "a:claim b:claim c:learner,down,ends=9,claim", edits(func(o *Observed) { pvcByName(o.PVCs, "c").TakenBackFrom = "old" }),
 			"joining: ConfirmPVC c, RemoveMember c CrashLooping, DeletePod c, ReleasePVC c"},
-		{"one that no quorum lists is released, never deleted", 1, "x:claim", edits(fromVolumes, takenBack("y", "old")), "orphans: ReleasePVC y"},
+		{"one that no quorum lists is released, never deleted", 1, "x:claim", edits(fromVolumes, takenBack("y", "old")), "orphans: VerifyWrite, ReleasePVC y"},
 	})
 }
 
