@@ -43,8 +43,8 @@ type CA struct {
 	// A program that trusts only the previous CA accepts what this CA signs.
 	CrossSigned *x509.Certificate
 	// Previous is the certificate of the CA that signed CrossSigned; nil if it is not known. It stays in
-	// the chains after nobody is told to trust it any more: a member that has not restarted since then
-	// trusts only it, and without it nobody else can verify what that member accepts.
+	// the chains after it has left every bundle. A member that has not restarted since then trusts only
+	// it. Without it no other program can verify what that member accepts.
 	Previous *x509.Certificate
 
 	key crypto.Signer

@@ -138,8 +138,8 @@ func (p *Pair) Check(now time.Time, trusted []*x509.Certificate, hosts []string,
 }
 
 // CheckNamed is Check for programs that trust the CAs of these names, as in Names. These CAs are looked
-// for among those that are known and in the chain of the pair: a name is made of the subject and the key of
-// its CA, so it does not matter who put the certificate there.
+// for among those that are known and in the chain of the pair. A name is made of the subject and the key of
+// its CA, so a certificate under that name is that of the CA, wherever it was found.
 func (p *Pair) CheckNamed(now time.Time, known []*x509.Certificate, names string, purposes ...x509.ExtKeyUsage) error {
 	return p.Check(now, Named(slices.Concat(known, p.Chain[1:]), names), nil, purposes...)
 }

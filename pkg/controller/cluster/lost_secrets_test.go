@@ -215,7 +215,7 @@ func TestCopyInPlaceOfLostCertificate(t *testing.T) {
 }
 
 // TestLostAfterOldCAWasDropped: the member has not restarted since the old CA was dropped, so it trusts only a
-// CA that no bundle holds. It accepts what is left of the CA that was lost. So the controller shows and copies that,
+// CA that no bundle holds. It accepts what remains of the CA that was lost. So the controller shows and copies that,
 // and the members need not restart together.
 func TestLostAfterOldCAWasDropped(t *testing.T) {
 	key := types.NamespacedName{Namespace: "n", Name: "c"}

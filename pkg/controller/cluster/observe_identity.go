@@ -73,10 +73,10 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 	s.target = s.to(s.target.Endpoints...)
 }
 
-// prove returns nil if the member at e proves that it is that of the pod: its own member list has its ID at the peer
+// prove returns nil if the member at e proves that it is that of the pod. Its own member list has its ID at the peer
 // URL of this pod, or under its name. Names are random and never used twice, so no list of another cluster has them by
-// accident. The URL is another one after etcdctl member update, or if PVCs were taken back by a cluster with another
-// domain; the rule for unmanaged members says how to set it back. Only TLS keeps out an etcd that was made to say so.
+// accident. The URL differs after etcdctl member update, or if PVCs were taken back by a cluster with another
+// domain. The rule for unmanaged members says how to set it back. Only TLS keeps out an etcd that was made to say so.
 func prove(ctx context.Context, members Etcd, c *v1beta2.EtcdCluster, target etcd.Target, e etcd.Endpoint, health etcd.MemberHealth) error {
 	own, err := members.OwnMembers(ctx, target, e)
 	if err != nil {

@@ -175,9 +175,9 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 
 // begin makes the first attempt for a scheduled time.
 //
-// Scheduled times tell which Jobs the status has recorded. So a status that a clock that was
-// ahead has dated goes back to the present before an attempt begins: no Job of a later time
-// is left then, and the Job of this attempt does not count as recorded.
+// Scheduled times tell which Jobs the status has recorded. So a status from a clock that was
+// ahead goes back to the present before an attempt begins. No Job of a later time is left
+// then, and the Job of this attempt does not count as recorded.
 func begin(o *Observed, scheduled time.Time) (Plan, bool) {
 	first := Attempt{ScheduledTime: scheduled, Number: 1}
 	switch {

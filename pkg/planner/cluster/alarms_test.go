@@ -112,28 +112,28 @@ func TestLooksAgainAfterDisarming(t *testing.T) {
 // TestWaitsForFullMember: a member that does not serve may come back full, so it is waited for, and not for
 // longer than a restart takes.
 func TestWaitsForFullMember(t *testing.T) {
-	const full, roomy, silent = 16 << 20, 14<<20 - 1, "a b c:unknown"
+	const full, roomy, isAway = 16 << 20, 14<<20 - 1, "a b c:unknown"
 	const waits, disarms = "steady", "steady: DisarmNoSpace 1"
 	away := func(more ...func(*Observed)) []func(*Observed) {
 		return append(edits(size(roomy), sizeOf("c", 0), noSpace(1)), more...)
 	}
 	checkDecisions(t, []decision{
 		{"it ends, and its last response says that it is full", 3, "a b c:sick", away(sizeOf("c", full), doesNotServe), waits},
-		{"the status says that it was full", 3, silent, away(reportedSize("c", full)), waits},
-		{"a noticeable difference from the size in the status would fill it", 3, silent, away(reportedSize("c", 13<<20)), waits},
-		{"its size was never known", 3, silent, away(), waits},
+		{"the status says that it was full", 3, isAway, away(reportedSize("c", full)), waits},
+		{"a noticeable difference from the size in the status would fill it", 3, isAway, away(reportedSize("c", 13<<20)), waits},
+		{"its size was never known", 3, isAway, away(), waits},
 		{"it has no pod", 3, "a b c:claim,nopod", away(reportedSize("c", 1)), "recreate-pods: CreatePod c[a b c]"},
-		{"a moment before the bound", 3, silent, away(awaited(awayPatience - time.Second)), waits},
-		{"at the bound", 3, silent, away(awaited(awayPatience)), disarms},
+		{"a moment before the bound", 3, isAway, away(awaited(awayPatience - time.Second)), waits},
+		{"at the bound", 3, isAway, away(awaited(awayPatience)), disarms},
 		{"at the bound, and it responds", 3, "a b c:sick", away(sizeOf("c", full), doesNotServe, awaited(awayPatience)), disarms},
-		{"a member that serves is full at the bound", 3, silent, away(awaited(awayPatience), sizeOf("a", full)), waits},
-		{"the clock was set back", 3, silent, away(awaited(-time.Hour)), disarms},
-		{"the status said something else", 3, silent, away(awaited(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Message = "" }), waits},
-		{"the status says that it had room", 3, silent, away(reportedSize("c", 12<<20)), disarms},
+		{"a member that serves is full at the bound", 3, isAway, away(awaited(awayPatience), sizeOf("a", full)), waits},
+		{"the clock was set back", 3, isAway, away(awaited(-time.Hour)), disarms},
+		{"the status said something else", 3, isAway, away(awaited(time.Hour), func(o *Observed) { o.Cluster.Status.Conditions[0].Message = "" }), waits},
+		{"the status says that it had room", 3, isAway, away(reportedSize("c", 12<<20)), disarms},
 		{"it responds, does not serve and has room", 3, "a b c:sick", away(sizeOf("c", 1), doesNotServe), disarms},
-		{"its pod has a larger quota", 3, silent, away(reportedSize("c", full), func(o *Observed) { podByName(o.Pods, "c").Quota.Bytes = 1 << 30 }), disarms},
+		{"its pod has a larger quota", 3, isAway, away(reportedSize("c", full), func(o *Observed) { podByName(o.Pods, "c").Quota.Bytes = 1 << 30 }), disarms},
 	})
-	o := observed(t, 3, silent, away(awaited(awayPatience-3*time.Second))...)
+	o := observed(t, 3, isAway, away(awaited(awayPatience-3*time.Second))...)
 	if again := Decide(o).RequeueAfter; again != 3*time.Second {
 		t.Errorf("looks again after %v", again)
 	}
@@ -141,7 +141,7 @@ func TestWaitsForFullMember(t *testing.T) {
 		t.Error("the status does not keep the time at which the wait began")
 	}
 	for attempts, byItself := range map[int]bool{enoughDisarms - 1: true, enoughDisarms: false} {
-		o := observed(t, 3, silent, away(disarmed(1, attempts, 0))...)
+		o := observed(t, 3, isAway, away(disarmed(1, attempts, 0))...)
 		if r := writesRejected(&o); r.byItself != byItself || !strings.Contains(r.message, "that of a member that does not serve may be full. The controller waits 2m0s") {
 			t.Errorf("after %d attempts: by itself %t: %s", attempts, r.byItself, r.message)
 		}

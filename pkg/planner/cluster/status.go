@@ -86,7 +86,7 @@ func clusterRestores(o *Observed, r *v1beta2.RecoveryStatus) []v1beta2.ClusterRe
 	return restores[:min(len(restores), v1beta2.MaxClusterRestores)]
 }
 
-// toldRestores are the restores that the status tells of, and those that only the record has kept: the status of a
+// toldRestores are the restores that the status tells of, and those that only the record has kept. The status of a
 // cluster is lost with a backup tool that leaves it out, or with the storage of the API. The newest are first.
 func toldRestores(o *Observed) []v1beta2.ClusterRestore {
 	told := slices.Clone(o.Cluster.Status.Restores)

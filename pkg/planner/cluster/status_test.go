@@ -312,7 +312,7 @@ func TestRestoresInStatus(t *testing.T) {
 	}
 }
 
-// TestRepeatsRestore: what repeats is told by name and request, also after the status was lost.
+// TestRepeatsRestore: name and request show what repeats, also after the status was lost.
 func TestRepeatsRestore(t *testing.T) {
 	now := v1beta2.ClusterRestore{Name: "r", UID: "new", Request: "hash"}
 	earlier := v1beta2.ClusterRestore{Name: "r", UID: "old", Request: "hash", Time: ptr.To(metav1.NewTime(testNow))}
@@ -322,11 +322,11 @@ func TestRepeatsRestore(t *testing.T) {
 		status, record []v1beta2.ClusterRestore
 		want           bool
 	}{
-		"the same":                       {[]v1beta2.ClusterRestore{now, earlier}, nil, true},
-		"the same, by the record":        {[]v1beta2.ClusterRestore{now}, []v1beta2.ClusterRestore{earlier}, true},
-		"another request":                {[]v1beta2.ClusterRestore{now, another}, nil, false},
-		"the first":                      {[]v1beta2.ClusterRestore{now}, nil, false},
-		"one that nothing is told about": {nil, []v1beta2.ClusterRestore{earlier}, false},
+		"the same":                {[]v1beta2.ClusterRestore{now, earlier}, nil, true},
+		"the same, by the record": {[]v1beta2.ClusterRestore{now}, []v1beta2.ClusterRestore{earlier}, true},
+		"another request":         {[]v1beta2.ClusterRestore{now, another}, nil, false},
+		"the first":               {[]v1beta2.ClusterRestore{now}, nil, false},
+		"unknown to the status":   {nil, []v1beta2.ClusterRestore{earlier}, false},
 	} {
 		o := observed(t, 3, "a b c")
 		o.Cluster.Status.Restores, o.Record.Restores = test.status, test.record
