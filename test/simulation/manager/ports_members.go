@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -38,12 +39,12 @@ func (p etcdPort) Defragment(_ context.Context, target etcd.Target, endpoint etc
 }
 
 // noteFull remembers when a member last served with a full database. A member that does not serve says nothing
-// that ends this; a member that responds and has room does.
+// that ends this; a member that responds and has room does, also after its container was restarted.
 func (w *World) noteFull(at *simetcd.Process, err error) {
 	switch {
 	case err != nil:
 	case !at.IsFull():
-		delete(w.servedFull, at)
+		maps.DeleteFunc(w.servedFull, func(earlier *simetcd.Process, _ time.Duration) bool { return earlier.Dir == at.Dir })
 	case at.Leader != 0 && w.Etcd.Read(at) == nil:
 		w.servedFull[at] = w.Elapsed
 	}
