@@ -62,6 +62,9 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 			s.clusterIDs = []uint64{id}
 		}
 	}
+	if proofs == 0 {
+		s.clusterIDs = onlyUnlisted(statuses, unproven)
+	}
 	for _, e := range s.target.Endpoints {
 		if a := statuses[e.Name]; a.Err == nil && !slices.Contains(s.clusterIDs, a.Health.ClusterID) {
 			if a.Err = unproven[e.Name]; a.Err == nil || len(s.clusterIDs) > 0 {
@@ -71,6 +74,24 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 		}
 	}
 	s.target = s.to(s.target.Endpoints...)
+}
+
+// onlyUnlisted returns the one cluster ID of members that give no list away, such as a learner that has survived all
+// voters, if nothing that responds contradicts them; nil otherwise. Without it no recovery could follow them.
+func onlyUnlisted(statuses map[string]etcd.StatusResult, unproven map[string]error) []uint64 {
+	var ids []uint64
+	for name, err := range unproven {
+		if errors.Is(err, etcd.ErrOtherCluster) {
+			return nil
+		}
+		if id := statuses[name].Health.ClusterID; !slices.Contains(ids, id) {
+			ids = append(ids, id)
+		}
+	}
+	if len(ids) != 1 {
+		return nil
+	}
+	return ids
 }
 
 // prove returns nil if the member at e proves that it is that of the pod. Its own member list has its ID at the peer

@@ -71,7 +71,7 @@ func TestMembersProveTheCluster(t *testing.T) {
 	}{
 		"": {}, "1+": {'1', 1, 0}, "1+ 1+": {'1', 2, 0}, "1+ 2+": {0, 0, 2}, "1+ 1+ 2+": {'1', 2, 1}, "2+ 1+ 1+ 2+": {0, 0, 4}, "1+ 2+ 3+": {0, 0, 3},
 		"2-": {0, 0, 1}, "2- 2-": {0, 0, 2}, "1+ 2- 2-": {'1', 1, 2}, "1+ 1-": {'1', 2, 0},
-		"1?": {0, 0, 0}, "1+ 1?": {'1', 2, 0}, "1+ 2?": {'1', 1, 1}, "2- 1?": {0, 0, 1},
+		"1?": {'1', 1, 0}, "1? 1?": {'1', 2, 0}, "1? 2?": {0, 0, 0}, "1+ 1?": {'1', 2, 0}, "1+ 2?": {'1', 1, 1}, "2- 1?": {0, 0, 1},
 	} {
 		s, statuses := &seen{Observed: planner.Observed{Cluster: c}}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
 		s.target.Endpoints = []etcd.Endpoint{{Name: "silent"}}

@@ -4,6 +4,7 @@
 package faults
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -21,11 +22,14 @@ import (
 // readWithin is how long a person takes to read the status of a new cluster.
 const readWithin = 5 * time.Second
 
-// watchFound is a person that created a cluster and does what its status asks for until it has begun.
+// watchFound is a person that created a cluster and does what its status asks for until it is ready. A budget of an
+// earlier cluster is named when everything else is done.
 func (w *World) watchFound(uid types.UID) {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](w.Store, kubernetes.KindCluster, schedules.ClusterName)
-	if !found || cluster.UID != uid || cluster.DeletionTimestamp != nil ||
-		cluster.Status.Phase != v1beta2.ClusterPhaseNone && cluster.Status.Phase != v1beta2.ClusterPhaseCreating {
+	isReady := found && slices.ContainsFunc(cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool {
+		return c.Type == v1beta2.ClusterConditionReady && c.Status == corev1.ConditionTrue
+	})
+	if !found || isReady || cluster.UID != uid || cluster.DeletionTimestamp != nil {
 		return
 	}
 	w.decideAboutFound(cluster)
