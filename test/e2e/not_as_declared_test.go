@@ -35,28 +35,35 @@ func TestTLSVersionWalk(t *testing.T) {
 				}
 				s.apply(manifest("secure", 3, "3.5.35", spec, more, "\n  etcd: {snapshotCount: 1000}"))
 				c.settle(3)
-				data, ids := c.fill(), c.ids()
-				c.skipsPeerNames("ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION")
-				for _, to := range []string{etcdVersion, "3.7.3"} {
-					s.kubectl(patchVersion("secure", to)...)
-					c.await(s.ctx(), "version "+to, func(o *clusterObject) bool {
-						return isSettled(o, 3) && o.Status.CurrentVersion == to && o.Status.TargetVersion == ""
-					})
-					c.skipsPeerNames("ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION")
-					for name, id := range ids {
-						if now := c.ids(); now[name] != id {
-							t.Errorf("at %s the members are %x, not %x", to, now, ids)
-						}
-					}
-					old := c.follower().Pod
-					s.kubectl("delete", "pod", old.Name)
-					c.must(c.members.AwaitVoters(s.ctx(), 3, old.UID), "a member to come back at %s", to)
-					c.settle(3)
-					c.holds(data)
-					ids = c.ids()
-				}
+				c.walk()
 			})
 		}
+	}
+}
+
+// walk upgrades a cluster of three at 3.5 to 3.6 and to 3.7. Each member keeps its ID, and after each
+// step one that starts again comes back.
+func (c *cluster) walk() {
+	c.Helper()
+	data, ids := c.fill(), c.ids()
+	c.skipsPeerNames("ETCD_EXPERIMENTAL_PEER_SKIP_CLIENT_SAN_VERIFICATION")
+	for _, to := range []string{etcdVersion, "3.7.3"} {
+		c.kubectl(patchVersion(c.name, to)...)
+		c.await(c.ctx(), "version "+to, func(o *clusterObject) bool {
+			return isSettled(o, 3) && o.Status.CurrentVersion == to && o.Status.TargetVersion == ""
+		})
+		c.skipsPeerNames("ETCD_PEER_SKIP_CLIENT_SAN_VERIFICATION")
+		for name, id := range ids {
+			if now := c.ids(); now[name] != id {
+				c.Errorf("at %s the members are %x, not %x", to, now, ids)
+			}
+		}
+		old := c.follower().Pod
+		c.kubectl("delete", "pod", old.Name)
+		c.must(c.members.AwaitVoters(c.ctx(), 3, old.UID), "a member to come back at %s", to)
+		c.settle(3)
+		c.holds(data)
+		ids = c.ids()
 	}
 }
 

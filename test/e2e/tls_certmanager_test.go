@@ -41,13 +41,18 @@ func (s *scenario) define() {
 
 // TestTLSCertManager makes a cluster whose certificates cert-manager is to issue, before
 // there is one; then installs something that plays it, renews a certificate under a writer,
-// and edits the requested Certificates.
+// and edits the requested Certificates. In the nightly run the cluster then walks over three minor
+// versions.
 func TestTLSCertManager(t *testing.T) {
 	t.Parallel()
 	s := start(t)
 	s.kubectl("delete", "crd", definition, "--ignore-not-found")
 	c := s.cluster("managed")
-	s.apply(manifest("managed", 3, etcdVersion, withCertManager))
+	version := etcdVersion
+	if harness.IsNightly() {
+		version = "3.5.35"
+	}
+	s.apply(manifest("managed", 3, version, withCertManager, "\n  etcd: {snapshotCount: 1000}"))
 	object := c.blocked("CertManagerMissing", "cert-manager.io/v1")
 	if object.Status.Phase != v1beta2.ClusterPhaseCreating {
 		t.Errorf("phase is %s while no issuer runs", object.Status.Phase)
@@ -97,6 +102,9 @@ func TestTLSCertManager(t *testing.T) {
 	c.noFailedWrite(w, leader, "certificates were renewed")
 	c.same(c.ids(), uids, true)
 	c.holds(data)
+	if harness.IsNightly() {
+		c.walk()
+	}
 }
 
 // until asks until it is so.
