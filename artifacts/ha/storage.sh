@@ -69,7 +69,7 @@ started() {
 
 # fetch POD PATH FILE: copies a file out of the container shell of a pod.
 fetch() {
-  k wait --for=condition=Ready "pod/$1" --timeout=180s >/dev/null
+  k wait --for=condition=Ready "pod/$1" --timeout=180s >/dev/null || fail "pod $1 is not ready: kubectl -n $namespace logs $1 --all-containers"
   k exec "$1" -c shell -- cat "$2" >"$3.part"
   size=$(k exec "$1" -c shell -- stat -c %s "$2")
   [ "$(wc -c <"$3.part")" -eq "$size" ] || fail "$3.part has not the $size bytes of $2 in pod $1: run the command again"
@@ -95,20 +95,34 @@ backup() {
   removed "$here/backups.yaml"
 }
 
-# fill FILE SKIP: makes the data of all members from the file; SKIP is true if it has no hash.
+# put FILE POD PATH: copies a file into the container shell of a pod, where it appears when it is complete.
+put() { k exec -i "$2" -c shell -- sh -c "cat >$3.part && [ \$(stat -c %s $3.part) -eq $(wc -c <"$1") ] && mv $3.part $3" <"$1"; }
+
+# What one pod that fills a member goes through.
+receives() { k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$1" --timeout=180s >/dev/null; }
+received() { put "$file" "$1" "/copy/$attempt.db"; }
+made() { k wait --for=condition=Ready "pod/$1" --timeout=300s >/dev/null; }
+swaps() { k exec "$1" -c start -- touch /copy/swap; }
+swapped() { k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$1" --timeout=60s >/dev/null; }
+
+# each STEP OUTCOME: takes the step for all three.
+each() {
+  for i in 0 1 2; do
+    "$1" "etcd-operator-storage-fill-$i" || fail "member $i was not filled, $2: kubectl -n $namespace logs etcd-operator-storage-fill-$i --all-containers"
+  done
+}
+
+# fill FILE: makes the data of all members from the file. Until that of all is made, none is replaced; if
+# this script ends between two, both sides reject each other, and the same command completes it.
 fill() {
+  file=$1
+  attempt=$(date -u +%Y%m%d-%H%M%S)-$$
   created "$here/volumes.yaml"
   removed "$here/fill.yaml"
-  sed "s/--skip-hash-check=false/--skip-hash-check=$2/" "$here/fill.yaml" | kubectl apply -f - >/dev/null
-  for i in 0 1 2; do
-    pod=etcd-operator-storage-fill-$i
-    k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$pod" --timeout=180s >/dev/null
-    k exec -i "$pod" -c shell -- sh -c 'cat >/copy/part && mv /copy/part /copy/etcd-operator.db' <"$1"
-  done
-  for i in 0 1 2; do
-    k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/etcd-operator-storage-fill-$i" --timeout=300s >/dev/null ||
-      fail "member $i was not filled: kubectl -n $namespace logs etcd-operator-storage-fill-$i"
-  done
+  # Ten revisions for each millisecond since 1970: more than a storage hands out.
+  sed "s/value: \"attempt\"/value: \"$attempt\"/; s/value: \"0\"/value: \"$(date +%s)0000\"/" "$here/fill.yaml" | kubectl apply -f - >/dev/null
+  for step in receives received made; do each "$step" "and nothing was changed"; done
+  for step in swaps swapped; do each "$step" "run the command again"; done
   removed "$here/fill.yaml"
 }
 
@@ -119,7 +133,7 @@ fill_single() {
   kubectl apply -f "$single/bring-back.yaml" >/dev/null
   pod=etcd-operator-apiserver-bring-back
   k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$pod" --timeout=180s >/dev/null
-  k exec -i "$pod" -c shell -- sh -c 'cat >/copy/part && mv /copy/part /copy/etcd-operator.db' <"$1"
+  put "$1" "$pod" /copy/etcd-operator.db
   k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$pod" --timeout=300s >/dev/null || fail "the volume was not filled: kubectl -n $namespace logs $pod"
   removed "$single/bring-back.yaml"
 }
@@ -139,39 +153,53 @@ restore() {
   stop
   halt statefulset/etcd-operator-storage
   k wait --for=delete pod -l app.kubernetes.io/name=etcd-operator-storage --timeout=180s >/dev/null
-  fill "$1" "$2"
+  fill "$1"
   applied "$here"
   started
 }
 
 from_single() {
-  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then fail "the StatefulSet etcd-operator-storage exists: this installation has a storage of its own"; fi
+  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then
+    echo "the StatefulSet etcd-operator-storage exists: only what an earlier attempt has left is completed" >&2
+    applied "$here"
+    started
+    return
+  fi
   k get pvc etcd-operator-apiserver-data >/dev/null || fail "there is no PVC etcd-operator-apiserver-data, so no single API server was installed here: kubectl apply -k artifacts/ha"
   copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
   stop
   removed "$here/take-out.yaml"
   kubectl apply -f "$here/take-out.yaml" >/dev/null
-  fetch etcd-operator-apiserver-take-out /data/etcd-moved/member/snap/db "$copy"
+  fetch etcd-operator-apiserver-take-out /copy/etcd-operator.db "$copy"
   removed "$here/take-out.yaml"
-  restore "$copy" true
+  restore "$copy"
   echo "done; $copy is a copy of the objects, and the PVC etcd-operator-apiserver-data has them in etcd-moved"
 }
 
+# is_single: the API server that is installed keeps its objects on its own PVC.
+is_single() {
+  case $(k get deployment etcd-operator-apiserver --ignore-not-found -o jsonpath='{.spec.template.spec.containers[0].args}') in
+  *--embedded-etcd-dir=*) ;;
+  *) return 1 ;;
+  esac
+}
+
 to_single() {
-  copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
-  k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
-  stop
-  save "$copy"
-  fill_single "$copy"
+  k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha, or an earlier attempt was completed"
+  # If an earlier attempt came that far, the single API server has newer objects than the members.
+  if ! is_single; then
+    copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
+    stop
+    save "$copy"
+    fill_single "$copy"
+    applied "$here/../install"
+    is_single ||
+      fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)"
+  fi
   k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
   k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
-  applied "$here/../install"
-  case $(k get deployment etcd-operator-apiserver -o jsonpath='{.spec.template.spec.containers[0].args}') in
-  *--embedded-etcd-dir=*) ;;
-  *) fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)" ;;
-  esac
   started
-  echo "done; $copy is a copy of the objects; the PVCs data-etcd-operator-storage-0 to -2 stay with the objects as they were before"
+  echo "done; ${copy:-the file of the first attempt} is a copy of the objects; the PVCs data-etcd-operator-storage-0 to -2 stay with the objects as they were before"
 }
 
 case "${1:-} $#" in
@@ -179,7 +207,7 @@ case "${1:-} $#" in
 "to-single 1") to_single ;;
 "save 2") save "$2" ;;
 "backup 2") backup "$2" ;;
-"restore 2") restore "$2" false ;;
+"restore 2") restore "$2" ;;
 "restore-single 2") restore_single "$2" ;;
 *)
   sed -n '2,/^set/{/^#/p;}' "$0" | cut -c3- >&2

@@ -77,7 +77,7 @@ func newCommand(server *options.Options) *cobra.Command {
 	for _, set := range sets.FlagSets {
 		command.Flags().AddFlagSet(set)
 	}
-	command.AddCommand(newRebuildCommand())
+	command.AddCommand(newRebuildCommand(), newBringBackCommand(), newSwapInCommand(), newTakeOutCommand())
 	cliflag.SetUsageAndHelpFunc(command, sets, helpColumns)
 	return command
 }

@@ -56,9 +56,7 @@ func newRebuildCommand() *cobra.Command {
 			return report(command, found, output)
 		},
 	}
-	// The parent prints its own flags.
-	command.SetUsageFunc((&cobra.Command{}).UsageFunc())
-	command.SetHelpFunc((&cobra.Command{}).HelpFunc())
+	ownUsage(command)
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", kubeconfig, "Path of a kubeconfig. In a pod the ServiceAccount is used without it.")
 	command.Flags().StringVar(&prefix, "etcd-prefix", prefix, "The --etcd-prefix of the API server.")
 	command.Flags().StringVar(&output, "output", "etcd-operator.db", "The file to write.")

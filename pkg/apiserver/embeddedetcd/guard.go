@@ -21,7 +21,12 @@ const (
 	shrinkPeriod = time.Minute
 	// commandTimeout bounds a change of the alarm, and a compaction.
 	commandTimeout = 30 * time.Second
+	// ownReadTransactions is how many read transactions etcd has open at rest.
+	ownReadTransactions = 1
 )
+
+// errSnapshotOpen means that the database is not defragmented now.
+var errSnapshotOpen = errors.New("the space is given back to the volume once no snapshot is being sent; end the one that is not read")
 
 // space is what the guard decides by, in bytes.
 type space struct {
@@ -72,7 +77,7 @@ func (s *Server) guard(ctx context.Context) {
 		case now := <-ticker.C:
 			mayShrink := now.Sub(shrunk) >= shrinkPeriod
 			tried, err := s.guardOnce(ctx, mayShrink)
-			if tried {
+			if tried && !errors.Is(err, errSnapshotOpen) {
 				shrunk = now
 			}
 			if err != nil && ctx.Err() == nil {
@@ -144,6 +149,11 @@ func (s *Server) setAlarm(ctx context.Context, action pb.AlarmRequest_AlarmActio
 // shrink removes every old version, and gives the space back to the volume if that is worth it.
 // The API server cannot compact a full etcd, because it writes the revision first.
 func (s *Server) shrink(ctx context.Context) error {
+	backend := s.etcd.Server.Backend()
+	// A defragmentation waits for open snapshots, and every read for the defragmentation.
+	if open := backend.OpenReadTxN(); open > ownReadTransactions {
+		return fmt.Errorf("%w: %d read transactions", errSnapshotOpen, open-ownReadTransactions)
+	}
 	_, err := s.etcd.Server.Compact(ctx, &pb.CompactionRequest{Revision: s.etcd.Server.KV().Rev(), Physical: true})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return fmt.Errorf("compact: %w", err)
@@ -153,7 +163,6 @@ func (s *Server) shrink(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	backend := s.etcd.Server.Backend()
 	// The pages that a compaction frees count as in use until the next write, which may never come:
 	// etcd rejects writes. A defragmentation writes a copy beside the database.
 	if size, inUse := backend.Size(), backend.SizeInUse(); inUse > size-size/8 && !compacted || inUse > free {

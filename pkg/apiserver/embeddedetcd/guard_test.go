@@ -5,6 +5,7 @@ package embeddedetcd
 
 import (
 	"bytes"
+	"context"
 	"errors"
 	"fmt"
 	"os"
@@ -12,6 +13,7 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+	"time"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	clientv3 "go.etcd.io/etcd/client/v3"
@@ -186,5 +188,45 @@ func TestFullDatabase(t *testing.T) {
 	guardNow(t, server) // Clears the alarm.
 	if err := put(t, client, "after"); err != nil {
 		t.Errorf("a write after the deletion: %v", err)
+	}
+}
+
+// TestFullDatabaseWhileASnapshotIsOpen: a snapshot that is not read delays the defragmentation, and no read.
+func TestFullDatabaseWhileASnapshotIsOpen(t *testing.T) {
+	server := start(t, smallVolume(t, 640))
+	withoutGuard(server)
+	client := connect(t, server)
+	var err error
+	for i := 0; i < 400 && err == nil; i++ {
+		err = put(t, client, fmt.Sprintf("key-%d", i))
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	defer cancel()
+	snapshot, err := client.Snapshot(ctx)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := snapshot.Read(make([]byte, 1)); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := client.Delete(t.Context(), "key-", clientv3.WithPrefix()); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := server.guardOnce(t.Context(), true); !errors.Is(err, errSnapshotOpen) {
+		t.Fatalf("got %v, want %v", err, errSnapshotOpen)
+	}
+	soon, stop := context.WithTimeout(t.Context(), 10*time.Second)
+	defer stop()
+	if _, err := client.Get(soon, "key-0"); err != nil {
+		t.Errorf("a read while the snapshot is open: %v", err)
+	}
+	cancel()
+	etcdtest.Eventually(t, "the database is defragmented", func() error {
+		_, err := server.guardOnce(t.Context(), true)
+		return err
+	})
+	guardNow(t, server) // Clears the alarm.
+	if err := put(t, client, "after"); err != nil {
+		t.Errorf("a write afterwards: %v", err)
 	}
 }

@@ -169,12 +169,13 @@ func (s *Server) Stop() {
 	s.once.Do(func() {
 		// etcd logs errors about its own closed listeners while it stops.
 		s.log.stopping.Store(true)
+		// The guard may wait for an open snapshot, so backups end first.
+		if s.backups != nil {
+			s.backups.stop()
+		}
 		if s.stopGuard != nil {
 			s.stopGuard()
 			<-s.guarded
-		}
-		if s.backups != nil {
-			s.backups.stop()
 		}
 		s.etcd.Close()
 		s.release()

@@ -6,12 +6,8 @@ package rebuild
 import (
 	"context"
 	"fmt"
-	"os"
 	"path"
 
-	clientv3 "go.etcd.io/etcd/client/v3"
-	"go.etcd.io/etcd/client/v3/snapshot"
-	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -72,11 +68,7 @@ func Save(ctx context.Context, clusters []*v1beta2.EtcdCluster, prefix, director
 	if err := store(ctx, clusters, prefix, server.Endpoint()); err != nil {
 		return err
 	}
-	part := file + ".part"
-	if _, err := snapshot.SaveWithVersion(ctx, zap.NewNop(), clientv3.Config{Endpoints: []string{server.Endpoint()}, Logger: zap.NewNop()}, part); err != nil {
-		return fmt.Errorf("save a snapshot: %w", err)
-	}
-	return os.Rename(part, file)
+	return server.Save(ctx, file)
 }
 
 // store creates the objects with the storage of the API server, below its registry, which would give
