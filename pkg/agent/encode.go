@@ -11,6 +11,7 @@ import (
 	"io"
 	"path"
 	"slices"
+	"strings"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
@@ -44,6 +45,23 @@ func DecodeRequest(command Command, raw []byte) (*Request, error) {
 		return nil, err
 	}
 	return r, nil
+}
+
+// RequestIn returns the request in arguments that Args has returned, nil if they hold none. The request may be of another
+// release, and nothing is done with it: a field that is unknown is ignored.
+func RequestIn(args []string) (*Request, error) {
+	for _, arg := range args {
+		raw, found := strings.CutPrefix(arg, "--"+RequestFlag+"=")
+		if !found {
+			continue
+		}
+		r := &Request{}
+		if err := json.Unmarshal([]byte(raw), r); err != nil {
+			return nil, fmt.Errorf("%w request: %w", ErrInvalid, err)
+		}
+		return r, nil
+	}
+	return nil, nil
 }
 
 func decodeStrictly(raw []byte, into any) error {

@@ -4,6 +4,7 @@
 package agent
 
 import (
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -259,4 +260,12 @@ type AbortUploads struct {
 	// OlderThanSeconds is how old a leftover must be: younger ones may belong to a
 	// transfer that runs. Default 86400.
 	OlderThanSeconds int64 `json:"olderThanSeconds,omitempty"`
+}
+
+// Keeps is true of a backup that the request keeps, whatever the retention says. The key is that of its manifest.
+func (r *Request) Keeps(key string) bool {
+	return r.Prune != nil && slices.ContainsFunc(r.Prune.Keep, func(uri string) bool {
+		kept, err := r.Store.KeyOf(uri)
+		return err == nil && slices.Contains(manifest.Candidates(kept), key)
+	})
 }

@@ -40,15 +40,7 @@ func (t *run) prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.deleteBackups(ctx, slices.DeleteFunc(backups, t.isKept))
-}
-
-// isKept is true of a backup that the request keeps, whatever the retention says.
-func (t *run) isKept(s manifest.Stored) bool {
-	return slices.ContainsFunc(t.request.Prune.Keep, func(uri string) bool {
-		key, err := t.request.Store.KeyOf(uri)
-		return err == nil && slices.Contains(manifest.Candidates(key), s.Key)
-	})
+	return t.deleteBackups(ctx, slices.DeleteFunc(backups, func(s manifest.Stored) bool { return t.request.Keeps(s.Key) }))
 }
 
 func (t *run) retention() manifest.Retention {

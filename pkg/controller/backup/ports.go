@@ -23,6 +23,8 @@ type Cache interface {
 	// Backups lists the EtcdBackups of a namespace.
 	Backups(namespace string) ([]*v1beta2.EtcdBackup, error)
 	Cluster(namespace, name string) (*v1beta2.EtcdCluster, error)
+	// Clusters lists the EtcdClusters of a namespace.
+	Clusters(namespace string) ([]*v1beta2.EtcdCluster, error)
 	// Restores lists the EtcdRestores of a namespace.
 	Restores(namespace string) ([]*v1beta2.EtcdRestore, error)
 	// Members lists the pods that carry the labels of the cluster called name.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -64,6 +65,46 @@ func TestJobKeepsWhatARestoreReads(t *testing.T) {
 	}
 	if keep := w.request(jobs[0]).Prune.Keep; !slices.Equal(keep, []string{"s3://bucket/key/nightly/old"}) {
 		t.Errorf("the Job keeps %q", keep)
+	}
+}
+
+// TestJobOfBeforeTheRestoreIsEnded: a Job that runs does not know the EtcdRestore that is created now, and would delete
+// what it reads. The Job is ended before its agent has, and the next Job keeps that backup.
+func TestJobOfBeforeTheRestoreIsEnded(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addCluster("c", 3)
+	b := w.addBackup("nightly", "c", &v1beta2.BackupPolicy{BackupIntervalInSecond: 3600, MaxBackups: 1})
+	b.Status.History = []v1beta2.BackupRecord{{Succeeded: true, URI: "s3://bucket/key/nightly/old", Revision: 5, StartTime: metav1.NewTime(epoch), CompletionTime: ptr.To(metav1.NewTime(epoch))}}
+	step := func() {
+		t.Helper()
+		w.sync()
+		if _, err := w.reconcile(key(b)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	for range 3 {
+		step()
+	}
+	first := w.open()
+	if len(first) != 1 {
+		t.Fatalf("made %d Jobs", len(first))
+	}
+	w.podOf(first[0], corev1.PodRunning, corev1.ContainerState{Running: &corev1.ContainerStateRunning{}})
+	w.restores = []*v1beta2.EtcdRestore{{Spec: v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "nightly", Revision: ptr.To[int64](5)}}}}
+	w.cachedRestores = w.restores
+	for range 3 {
+		step()
+	}
+	if open := w.open(); len(open) != 0 {
+		t.Fatalf("%s runs on", open[0].Name)
+	}
+	for range 3 {
+		w.clock.SetTime(w.clock.Now().Add(time.Minute))
+		step()
+	}
+	if next := w.open(); len(next) != 1 || !slices.Equal(w.request(next[0]).Prune.Keep, []string{"s3://bucket/key/nightly/old"}) {
+		t.Errorf("the next Jobs are %+v", next)
 	}
 }
 

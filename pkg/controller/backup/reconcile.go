@@ -222,7 +222,9 @@ func (r *Reconciler) keepHeld(ctx context.Context, s *seen, a planner.Attempt, j
 	if err != nil {
 		return nil, fmt.Errorf("list the restores that keep backups: %w", err)
 	}
-	s.Held = planner.Held(s.Backup, restores, s.cluster)
+	s.Held = append(s.Held, planner.Held(s.Backup, restores, nil)...) // what the cache still shows would end the Job again
+	slices.Sort(s.Held)
+	s.Held = slices.Compact(s.Held)
 	j, invalid := r.jobOf(s, a)
 	if invalid != nil {
 		return nil, fmt.Errorf("%s: %s", invalid.Reason, invalid.Message) // it was valid a moment ago

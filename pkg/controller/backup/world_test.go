@@ -7,6 +7,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"maps"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -57,11 +59,11 @@ type world struct {
 	// calls counts the calls of the API; the one with the number crashAt is the last
 	// of this life, before or after it took effect.
 	calls, crashAt int
-	// restores are those of the live API; the cache never shows them. restoresErr is why they cannot be listed.
-	restores    []*v1beta2.EtcdRestore
-	restoresErr error
-	maxRunning  int
-	after       bool
+	// restores are those of the live API, cachedRestores those of the cache. restoresErr is why they cannot be listed.
+	restores, cachedRestores []*v1beta2.EtcdRestore
+	restoresErr              error
+	maxRunning               int
+	after                    bool
 	// woken are the keys that asked to be looked at.
 	woken map[types.NamespacedName]bool
 	// stored counts what agents have made visible in the store, by transfer; runs
@@ -214,7 +216,11 @@ func (w *world) Backups(namespace string) ([]*v1beta2.EtcdBackup, error) {
 	return list, nil
 }
 
-func (w *world) Restores(string) ([]*v1beta2.EtcdRestore, error) { return nil, nil }
+func (w *world) Restores(string) ([]*v1beta2.EtcdRestore, error) { return w.cachedRestores, nil }
+
+func (w *world) Clusters(string) ([]*v1beta2.EtcdCluster, error) {
+	return slices.Collect(maps.Values(w.cached.clusters)), nil
+}
 
 func (w *world) ListRestores(context.Context, string) ([]*v1beta2.EtcdRestore, error) {
 	return w.restores, w.restoresErr

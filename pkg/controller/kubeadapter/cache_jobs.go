@@ -50,9 +50,24 @@ func (c JobCache) AllJobs() ([]*batchv1.Job, error) { return c.JobList.List(ofBa
 // AllJobPods implements backup.Cache.
 func (c JobCache) AllJobPods() ([]*corev1.Pod, error) { return c.PodsOfJobs.List(ofBackups) }
 
+// BackupJobs implements restore.Cache.
+func (c JobCache) BackupJobs(namespace string) ([]*batchv1.Job, error) {
+	return c.JobList.Jobs(namespace).List(ofBackups)
+}
+
+// BackupJobPods implements restore.Cache.
+func (c JobCache) BackupJobPods(namespace string) ([]*corev1.Pod, error) {
+	return c.PodsOfJobs.Pods(namespace).List(ofBackups)
+}
+
 // Cluster returns an EtcdCluster.
 func (c JobCache) Cluster(namespace, name string) (*v1beta2.EtcdCluster, error) {
 	return c.EtcdClusters.EtcdClusters(namespace).Get(name)
+}
+
+// Clusters lists the EtcdClusters of a namespace.
+func (c JobCache) Clusters(namespace string) ([]*v1beta2.EtcdCluster, error) {
+	return c.EtcdClusters.EtcdClusters(namespace).List(labels.Everything())
 }
 
 // Backup returns an EtcdBackup.

@@ -55,6 +55,32 @@ func (c JobClient) ListJobPods(ctx context.Context, namespace string, owner type
 	return list.Items, nil
 }
 
+// ListBackupJobs implements restore.Objects.
+func (c JobClient) ListBackupJobs(ctx context.Context, namespace string) ([]*batchv1.Job, error) {
+	list, err := c.Kubernetes.BatchV1().Jobs(namespace).List(ctx, metav1.ListOptions{LabelSelector: ofBackups.String()})
+	if err != nil {
+		return nil, err
+	}
+	return pointers(list.Items), nil
+}
+
+// ListBackupJobPods implements restore.Objects.
+func (c JobClient) ListBackupJobPods(ctx context.Context, namespace string) ([]*corev1.Pod, error) {
+	list, err := c.Kubernetes.CoreV1().Pods(namespace).List(ctx, metav1.ListOptions{LabelSelector: ofBackups.String()})
+	if err != nil {
+		return nil, err
+	}
+	return pointers(list.Items), nil
+}
+
+func pointers[T any](items []T) []*T {
+	list := make([]*T, 0, len(items))
+	for i := range items {
+		list = append(list, &items[i])
+	}
+	return list
+}
+
 // ListJobEvents implements job.Objects.
 func (c JobClient) ListJobEvents(ctx context.Context, namespace string, uid types.UID) ([]corev1.Event, error) {
 	about := fields.Set{"involvedObject.uid": string(uid), "reason": job.EventRejected}

@@ -33,6 +33,7 @@ func newBackupLoops(o *Options, c clients, caches caches, platform resources.Pla
 		{etcdBackups.Informer(), &v1beta2.EtcdBackup{}, keyOfItself},
 		{jobs.Informer(), &batchv1.Job{}, keyOfBackupJob},
 		{jobPods.Informer(), nil, keyOfBackupJob},
+		{caches.etcd.Etcd().V1beta2().EtcdRestores().Informer(), nil, keyOfReadBackup},
 	}
 	var reconciler *backup.Reconciler
 	backups = loop.New("EtcdBackup", clock.RealClock{}, func(ctx context.Context, key types.NamespacedName) (time.Duration, error) {
@@ -66,6 +67,16 @@ func newBackupLoops(o *Options, c clients, caches caches, platform resources.Pla
 func keyOfBackupJob(object metav1.Object) (types.NamespacedName, bool) {
 	name := object.GetAnnotations()[resources.AnnotationBackup]
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
+}
+
+// keyOfReadBackup is the EtcdBackup that an EtcdRestore names: its Job must not delete what is read. An EtcdRestore that
+// names a place in a store wakes none: an EtcdBackup whose Job runs looks by itself.
+func keyOfReadBackup(object metav1.Object) (types.NamespacedName, bool) {
+	r, ok := object.(*v1beta2.EtcdRestore)
+	if !ok || r.Spec.Backup == nil {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: r.Namespace, Name: r.Spec.Backup.Name}, true
 }
 
 // keyOfBackedUp is the cluster that a backup is of.

@@ -47,7 +47,53 @@ func (r *Reconciler) observe(ctx context.Context, restore *v1beta2.EtcdRestore) 
 	if err := r.observeRecoveryMember(s); err != nil {
 		return nil, err
 	}
-	return s, r.observeJobs(ctx, s)
+	if err := r.observePruners(s); err != nil {
+		return nil, err
+	}
+	jobs, err := r.Cache.Jobs(restore.Namespace, restore.UID)
+	if err != nil {
+		return nil, fmt.Errorf("list Jobs from the cache: %w", err)
+	}
+	return s, r.observeJobs(ctx, s, jobs)
+}
+
+// observePruners finds the Jobs that may delete what the restore reads.
+func (r *Reconciler) observePruners(s *seen) error {
+	jobs, err := r.Cache.BackupJobs(s.Restore.Namespace)
+	if err != nil {
+		return fmt.Errorf("list Jobs of backups from the cache: %w", err)
+	}
+	pods, err := r.Cache.BackupJobPods(s.Restore.Namespace)
+	if err != nil {
+		return fmt.Errorf("list pods of backups from the cache: %w", err)
+	}
+	s.Pruners = job.RunningPruners(jobs, pods)
+	return nil
+}
+
+// observeLive reads live what the cache may not show yet. That is a Job that began a moment before the EtcdRestore was
+// created. It is also the deletion of a Job of the restore because of such a Job.
+func (r *Reconciler) observeLive(ctx context.Context, s *seen) error {
+	namespace := s.Restore.Namespace
+	// The Jobs first: a Job that is deleted in between has left its pods.
+	jobs, err := r.Objects.ListBackupJobs(ctx, namespace)
+	if err != nil {
+		return fmt.Errorf("list Jobs of backups: %w", err)
+	}
+	pods, err := r.Objects.ListBackupJobPods(ctx, namespace)
+	if err != nil {
+		return fmt.Errorf("list pods of backups: %w", err)
+	}
+	s.Pruners = job.RunningPruners(jobs, pods)
+	list, err := r.Objects.ListJobs(ctx, namespace, s.Restore.UID)
+	if err != nil {
+		return fmt.Errorf("list Jobs: %w", err)
+	}
+	own := make([]*batchv1.Job, 0, len(list))
+	for i := range list {
+		own = append(own, &list[i])
+	}
+	return r.observeJobs(ctx, s, own)
 }
 
 func (r *Reconciler) observeSource(s *seen) error {
@@ -139,11 +185,8 @@ func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
 	return member
 }
 
-func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
-	jobs, err := r.Cache.Jobs(s.Restore.Namespace, s.Restore.UID)
-	if err != nil {
-		return fmt.Errorf("list Jobs from the cache: %w", err)
-	}
+func (r *Reconciler) observeJobs(ctx context.Context, s *seen, jobs []*batchv1.Job) error {
+	s.jobs, s.Jobs = nil, nil
 	pods, err := r.Cache.JobPods(s.Restore.Namespace, s.Restore.UID)
 	if err != nil {
 		return fmt.Errorf("list pods of Jobs from the cache: %w", err)

@@ -30,6 +30,9 @@ type Cache interface {
 	// Jobs lists the Jobs of one EtcdRestore, and JobPods their pods.
 	Jobs(namespace string, restore types.UID) ([]*batchv1.Job, error)
 	JobPods(namespace string, restore types.UID) ([]*corev1.Pod, error)
+	// BackupJobs lists the Jobs of the EtcdBackups of a namespace, and BackupJobPods their pods.
+	BackupJobs(namespace string) ([]*batchv1.Job, error)
+	BackupJobPods(namespace string) ([]*corev1.Pod, error)
 }
 
 // Objects reads and writes the live API. A read here is never older than the moment at
@@ -45,6 +48,10 @@ type Objects interface {
 	CreateCluster(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
 	UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
 	DeleteCluster(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+
+	// ListBackupJobs lists the Jobs of the EtcdBackups of a namespace, and ListBackupJobPods their pods.
+	ListBackupJobs(ctx context.Context, namespace string) ([]*batchv1.Job, error)
+	ListBackupJobPods(ctx context.Context, namespace string) ([]*corev1.Pod, error)
 
 	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
 }

@@ -83,6 +83,12 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, nil
 	}
 	plan := planner.Decide(s.Observed)
+	if plan.Action == planner.ActionVerify || plan.Action == planner.ActionRequestRecovery {
+		if err := r.observeLive(ctx, s); err != nil {
+			return 0, err
+		}
+		plan = planner.Decide(s.Observed)
+	}
 	klog.FromContext(ctx).V(4).Info("Decided", "action", plan.Action, "phase", plan.Phase, "wait", plan.Wait)
 	return r.act(ctx, key, s, plan)
 }

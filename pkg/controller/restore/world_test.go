@@ -44,11 +44,13 @@ type objects struct {
 	backups  map[string]*v1beta2.EtcdBackup
 	jobs     map[string]*batchv1.Job
 	pods     map[string]*corev1.Pod
-	rv       int
+	// pruners are the Jobs of EtcdBackups.
+	pruners map[string]*batchv1.Job
+	rv      int
 }
 
 func (o *objects) clone() objects {
-	return objects{maps.Clone(o.restores), maps.Clone(o.clusters), maps.Clone(o.backups), maps.Clone(o.jobs), maps.Clone(o.pods), o.rv}
+	return objects{maps.Clone(o.restores), maps.Clone(o.clusters), maps.Clone(o.backups), maps.Clone(o.jobs), maps.Clone(o.pods), maps.Clone(o.pruners), o.rv}
 }
 
 // world is an API server whose caches lag behind, a Kubernetes that runs Jobs, agents,
@@ -78,7 +80,7 @@ func newWorld(t *testing.T) *world {
 	w := &world{T: t, clock: clocktesting.NewFakePassiveClock(epoch.Add(time.Minute))}
 	w.live = objects{
 		map[string]*v1beta2.EtcdRestore{}, map[string]*v1beta2.EtcdCluster{}, map[string]*v1beta2.EtcdBackup{},
-		map[string]*batchv1.Job{}, map[string]*corev1.Pod{}, 0,
+		map[string]*batchv1.Job{}, map[string]*corev1.Pod{}, map[string]*batchv1.Job{}, 0,
 	}
 	w.restart()
 	return w
@@ -180,7 +182,7 @@ func (w *world) agents() {
 		condition := batchv1.JobCondition{Type: batchv1.JobComplete, Status: corev1.ConditionTrue}
 		exit, phase := int32(0), corev1.PodSucceeded
 		if w.fails == "" {
-			result.Key, result.SHA256, result.Revision, result.Size, result.EtcdVersion, result.Verified = "key/snapshot.db", "abc", 42, 1000, "3.6.16", true
+			result.Key, result.SHA256, result.Revision, result.Size, result.EtcdVersion, result.Verified = "key/nightly/snapshot.db", "abc", 42, 1000, "3.6.16", true
 		} else {
 			result.Error = &agent.Error{Class: w.fails, Message: "it is not good"}
 			condition.Type, exit, phase = batchv1.JobFailed, 1, corev1.PodFailed
@@ -305,6 +307,24 @@ func (w *world) Jobs(string, types.UID) ([]*batchv1.Job, error) {
 }
 
 func (w *world) JobPods(string, types.UID) ([]*corev1.Pod, error) { return jobPods(&w.cached), nil }
+
+func (w *world) BackupJobs(string) ([]*batchv1.Job, error) {
+	return slices.Collect(maps.Values(w.cached.pruners)), nil
+}
+
+func (w *world) BackupJobPods(string) ([]*corev1.Pod, error) { return prunerPods(&w.cached), nil }
+
+func (w *world) ListBackupJobs(context.Context, string) ([]*batchv1.Job, error) {
+	return call(w, func() ([]*batchv1.Job, error) { return slices.Collect(maps.Values(w.live.pruners)), nil })
+}
+
+func (w *world) ListBackupJobPods(context.Context, string) ([]*corev1.Pod, error) {
+	return call(w, func() ([]*corev1.Pod, error) { return prunerPods(&w.live), nil })
+}
+
+func prunerPods(o *objects) []*corev1.Pod {
+	return slices.DeleteFunc(slices.Collect(maps.Values(o.pods)), func(p *corev1.Pod) bool { return p.Labels[resources.LabelApp] != resources.BackupAppName })
+}
 
 func jobPods(o *objects) []*corev1.Pod {
 	var list []*corev1.Pod

@@ -14,9 +14,10 @@ import (
 )
 
 // Held returns the URIs of the backups that a restore reads or may read, sorted. The retention of b deletes none of
-// them: the data that a user wants back is often the oldest that is kept. Cluster is the one that b is of, and may be
-// nil. A name without a revision means the newest good backup; which one that was is known once it was verified.
-func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, cluster *v1beta2.EtcdCluster) []string {
+// them: the data that a user wants back is often the oldest that is kept. Restores and clusters are those of the
+// namespace: a recovery continues after its EtcdRestore was deleted, and its cluster need not be the one that b is of.
+// A name without a revision means the newest good backup; which one that was is known once it was verified.
+func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster) []string {
 	var held []string
 	for _, r := range restores {
 		if phase := r.Status.Phase; phase == v1beta2.RestorePhaseSucceeded || phase == v1beta2.RestorePhaseFailed {
@@ -24,7 +25,7 @@ func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, cluster *v1bet
 		}
 		switch from := r.Spec.Backup; {
 		case from == nil:
-			place := uriOf(r.Spec.BackupStorageType, &r.Spec.RestoreSource)
+			place := URIOf(r.Spec.BackupStorageType, &r.Spec.RestoreSource)
 			if place != "" {
 				held = append(held, place)
 				held = append(held, newestFor(b, r, place)...)
@@ -36,13 +37,24 @@ func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, cluster *v1bet
 			held = append(held, newestFor(b, r, "")...)
 		}
 	}
-	if cluster != nil && cluster.Status.Recovery.IsInProgress() {
-		if place := cluster.Status.Recovery.Source.Backup; place != nil {
-			held = append(held, uriOf(place.StorageType, &place.RestoreSource))
+	for _, c := range clusters {
+		if r := c.Status.Recovery; r.IsInProgress() && r.Source.Backup != nil {
+			held = append(held, URIOf(r.Source.Backup.StorageType, &r.Source.Backup.RestoreSource))
 		}
 	}
 	slices.Sort(held)
 	return slices.DeleteFunc(slices.Compact(held), func(uri string) bool { return uri == "" })
+}
+
+// endangered returns a backup that is held and that a Job may delete; empty if there is none.
+func (o *Observed) endangered(j *Job) string {
+	if j.Pruner == nil {
+		return ""
+	}
+	if i := slices.IndexFunc(o.Held, j.Pruner.Endangers); i >= 0 {
+		return o.Held[i]
+	}
+	return ""
 }
 
 // stored is one good backup of an EtcdBackup.
@@ -77,29 +89,36 @@ func ofRevision(b *v1beta2.EtcdBackup, revision int64) []string {
 	return uris
 }
 
-// newestFor returns what a restore may read that asks for the newest backup below a place. Once the backup was verified
-// that is its revision, and the newest one in case it is verified again. Before that it is each one since the restore
-// was created, and the one before it.
+// newestFor returns what a restore may read that asks for the newest backup below a place. Before the backup was
+// verified that is each one since the restore was created, and the one before it. Later it is those of them that have
+// its revision, and the newest one in case it is verified again. So what a Job keeps that was created since then stays
+// enough while the Job runs, and the Job is not ended because of the restore.
 func newestFor(b *v1beta2.EtcdBackup, r *v1beta2.EtcdRestore, place string) []string {
 	all := slices.DeleteFunc(storedBy(b), func(s stored) bool { return !strings.HasPrefix(s.uri, place) })
 	if len(all) == 0 {
 		return nil
 	}
-	if r.Status.Revision > 0 {
-		return append(ofRevision(b, r.Status.Revision), all[0].uri)
-	}
-	var uris []string
+	var since, verified []string
 	for _, s := range all {
-		uris = append(uris, s.uri)
+		since = append(since, s.uri)
+		if s.revision == r.Status.Revision {
+			verified = append(verified, s.uri)
+		}
 		if s.at.Before(&r.CreationTimestamp) {
 			break
 		}
 	}
-	return uris
+	switch {
+	case r.Status.Revision == 0:
+		return since
+	case len(verified) == 0: // the clocks of the nodes differ
+		verified = ofRevision(b, r.Status.Revision)
+	}
+	return append(verified, all[0].uri)
 }
 
-// uriOf returns the URI of a place; empty if it cannot be used.
-func uriOf(storageType v1beta2.BackupStorageType, source *v1beta2.RestoreSource) string {
+// URIOf returns the URI of a place; empty if it cannot be used.
+func URIOf(storageType v1beta2.BackupStorageType, source *v1beta2.RestoreSource) string {
 	store, _, err := agent.RestoreStore(storageType, source)
 	if err != nil {
 		return ""

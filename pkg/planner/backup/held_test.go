@@ -4,6 +4,7 @@
 package backup
 
 import (
+	"strconv"
 	"strings"
 	"testing"
 	"time"
@@ -36,18 +37,20 @@ func TestHeld(t *testing.T) {
 		spec     v1beta2.RestoreSpec
 		status   v1beta2.RestoreStatus
 		recovery *v1beta2.RecoveryStatus
+		idle     bool
 		want     string
 	}{
-		"revision by name":                          {spec: named("b", ptr.To[int64](2)), want: "2"},
-		"revision while it is filled":               {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseRestoring}, want: "2"},
-		"restore that has ended":                    {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded}},
-		"restore that has failed":                   {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed}},
-		"another EtcdBackup":                        {spec: named("x", nil)},
-		"the newest when the restore was created":   {spec: named("b", nil), want: "3 4 5"},
-		"the newest that was verified, and another": {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, want: "3 5"},
-		"path of one backup":                        {spec: at("bucket/key/b/2"), want: "2"},
-		"prefix":                                    {spec: at("bucket/key"), want: "s3://bucket/key 3 4 5"},
-		"place that cannot be used":                 {spec: at("bucket"), want: ""},
+		"revision by name":                           {spec: named("b", ptr.To[int64](2)), want: "2"},
+		"revision while it is filled":                {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseRestoring}, want: "2"},
+		"restore that has ended":                     {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded}},
+		"restore that has failed":                    {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed}},
+		"another EtcdBackup":                         {spec: named("x", nil)},
+		"the newest when the restore was created":    {spec: named("b", nil), want: "3 4 5"},
+		"the newest that was verified, and another":  {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, want: "3 5"},
+		"others have the revision that was verified": {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, idle: true, want: "3 5"},
+		"path of one backup":                         {spec: at("bucket/key/b/2"), want: "2"},
+		"prefix":                                     {spec: at("bucket/key"), want: "s3://bucket/key 3 4 5"},
+		"place that cannot be used":                  {spec: at("bucket"), want: ""},
 		"recovery under way": {spec: named("x", nil), want: "4", recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseCutover, Source: v1beta2.RecoverySource{
 			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
 		}}},
@@ -60,7 +63,12 @@ func TestHeld(t *testing.T) {
 			r := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: hours(3.5)}, Spec: test.spec, Status: test.status}
 			c := newCluster(nil)
 			c.Status.Recovery = test.recovery
-			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdRestore{r}, c), " "), "s3://bucket/key/b/", "")
+			b := b
+			if test.idle { // nothing was written between the backups 1, 2 and 3
+				b = b.DeepCopy()
+				b.Status.History[3].Revision, b.Status.History[4].Revision = 3, 3
+			}
+			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdRestore{r}, []*v1beta2.EtcdCluster{newCluster(nil), c}), " "), "s3://bucket/key/b/", "")
 			if got != test.want {
 				t.Errorf("holds %q, want %q", got, test.want)
 			}
@@ -80,5 +88,87 @@ func TestHistoryKeepsWhatIsHeld(t *testing.T) {
 	}
 	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 3 || h[1].Revision != 1 {
 		t.Errorf("the history is %+v", h)
+	}
+}
+
+// TestHistoryIsThatOfTheJob: what has ended or begun since the Job was created changes nothing in what the agent has
+// deleted by then. Backups are made every minute, and two are kept.
+func TestHistoryIsThatOfTheJob(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		before []string
+		later  func(*scene)
+		want   string
+	}{
+		"restore that has ended":  {before: []string{good(1).URI}, later: func(s *scene) { s.Held = nil }, want: "4 3 1"},
+		"retention that is wider": {later: func(s *scene) { s.Backup.Spec.BackupPolicy.MaxBackups = 9 }, want: "4 3"},
+		"retention that is less":  {later: func(s *scene) { s.Backup.Spec.BackupPolicy.MaxBackups = 1 }, want: "4 3"},
+		"retention that is none":  {later: func(s *scene) { s.Backup.Spec.BackupPolicy.MaxBackups = 0 }, want: "4 3"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60, MaxBackups: 2})
+			s.Held = test.before
+			for revision := int64(1); revision <= 4; revision++ {
+				s.Now = epoch.Add(time.Duration(revision) * time.Minute)
+				s.begins(s.Now, 1)
+				if revision == 4 {
+					test.later(s)
+				}
+				s.ends(time.Second, good(revision))
+			}
+			var got []string
+			for _, r := range s.Backup.Status.History {
+				got = append(got, strconv.FormatInt(r.Revision, 10))
+			}
+			if strings.Join(got, " ") != test.want {
+				t.Errorf("the history is %v, want %s", got, test.want)
+			}
+		})
+	}
+}
+
+// TestJobThatEndangersAHeldBackup: a Job that may delete what a restore reads is ended before it has ended by itself,
+// and the next attempt keeps that backup. Other Jobs run on.
+func TestJobThatEndangersAHeldBackup(t *testing.T) {
+	t.Parallel()
+	every := &v1beta2.BackupPolicy{BackupIntervalInSecond: 60, MaxBackups: 1}
+	for name, test := range map[string]struct {
+		policy       *v1beta2.BackupPolicy
+		before, held []string
+		ended        bool
+	}{
+		"restore that began during it":  {every, nil, []string{good(1).URI}, true},
+		"restore that began before it":  {every, []string{good(1).URI}, []string{good(1).URI}, false},
+		"another restore":               {every, []string{good(1).URI}, []string{good(1).URI, good(2).URI}, true},
+		"backup in another store":       {every, nil, []string{"s3://other/1"}, false},
+		"Job that deletes nothing":      {&v1beta2.BackupPolicy{BackupIntervalInSecond: 60}, nil, []string{good(1).URI}, false},
+		"place that holds the backups":  {every, nil, []string{"s3://bucket/"}, true},
+		"no restore":                    {every, nil, nil, false},
+		"restore that has ended before": {every, []string{good(1).URI}, nil, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, test.policy)
+			s.Held = test.before
+			s.begins(epoch, 1)
+			s.Held = test.held
+			plan := s.step()
+			if ended := plan.Record != nil; ended != test.ended {
+				t.Fatalf("the plan is %+v, want the end of the Job: %v", plan, test.ended)
+			}
+			if !test.ended {
+				return
+			}
+			s.condition(ConditionSucceeded, metav1.ConditionFalse, ReasonRestoreBegan)
+			if plan = s.step(); len(plan.Delete) != 1 || len(s.Jobs) != 0 {
+				t.Fatalf("the Job is not deleted: %+v", plan)
+			}
+			s.Now = s.Now.Add(backOff(1))
+			s.begins(epoch, 2)
+			if plan = s.step(); plan.Record != nil {
+				t.Errorf("the next attempt is ended, too: %+v", plan.Record)
+			}
+		})
 	}
 }

@@ -21,7 +21,7 @@ type Observed struct {
 	// Recovered is when the data of the cluster last went on in new members, by a recovery or a restore in place; zero
 	// if it never has.
 	Recovered time.Time
-	// Held are the URIs of the backups that the retention keeps because a restore reads them.
+	// Held are the URIs of the backups that no Job may delete because a restore reads them.
 	Held []string
 	// Jobs of the backup. If the status says that one runs and the cache does not show
 	// it, they were read live.
@@ -47,6 +47,8 @@ func (a Attempt) isSame(b Attempt) bool {
 type Job struct {
 	job.Job
 	Attempt Attempt
+	// Pruner is what the Job deletes; nil if it deletes no backup.
+	Pruner *job.Pruner
 	// Outcome is nil while the Job is not finished.
 	Outcome *Outcome
 }

@@ -4,6 +4,7 @@
 package backup
 
 import (
+	"fmt"
 	"slices"
 	"time"
 )
@@ -142,6 +143,12 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 	case j.IsLate(o.Now):
 		return Plan{Attempt: j.Attempt, Record: &Outcome{
 			Reason: ReasonNotStarted, Message: j.LateMessage(), Start: j.Created, Completion: o.Now,
+		}}, true
+	case o.endangered(j) != "":
+		// What is recorded is deleted next, and another attempt keeps what is held.
+		return Plan{Attempt: j.Attempt, Record: &Outcome{
+			Reason: ReasonRestoreBegan, Start: j.Created, Completion: o.Now, Message: fmt.Sprintf(
+				"Job %s was ended: it began before a restore of %s did, and its retention could delete that backup; the next attempt keeps it", j.Name, o.endangered(j)),
 		}}, true
 	default:
 		return Plan{}, false

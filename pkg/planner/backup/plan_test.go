@@ -12,8 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
 var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -60,10 +62,22 @@ func (s *scene) begins(scheduled time.Time, number int32) *Job {
 	}
 	s.Jobs = append(s.Jobs, Job{
 		Job: job.Job{Name: scheduled.Format(time.RFC3339) + "/" + string('0'+number), Created: s.Now}, Attempt: plan.Attempt,
+		Pruner: pruner(s.Backup.Spec.BackupPolicy, s.Held),
 	})
 	s.step()
 	s.is(v1beta2.BackupPhaseRunning)
 	return &s.Jobs[len(s.Jobs)-1]
+}
+
+// pruner is what a Job deletes that is created now.
+func pruner(policy *v1beta2.BackupPolicy, held []string) *job.Pruner {
+	if policy == nil || policy.MaxBackups == 0 {
+		return nil
+	}
+	return &job.Pruner{Job: "j", Request: &agent.Request{
+		Store: &agent.Store{Type: v1beta2.BackupStorageTypeS3, Bucket: "bucket"},
+		Prune: &agent.Prune{Layout: manifest.LayoutSeries, Count: policy.MaxBackups, Keep: held},
+	}}
 }
 
 // ends lets the newest Job end and the status say so.

@@ -52,6 +52,8 @@ const (
 	ReasonNotStarted = job.ReasonNotStarted
 	// ReasonJobLost: the Job no longer exists, or ended without an outcome. The next attempt follows by itself.
 	ReasonJobLost = job.ReasonJobLost
+	// ReasonRestoreBegan: an EtcdRestore was created while the backup ran, and the retention of that backup could delete what the EtcdRestore reads. The next attempt keeps it and follows by itself.
+	ReasonRestoreBegan = "RestoreBegan"
 	// ReasonRetryScheduled: the last attempt failed, and the next one follows at the time that the message tells.
 	ReasonRetryScheduled = "RetryScheduled"
 	// ReasonGaveUp: every attempt failed. Remove the cause, then change the spec or create another EtcdBackup.

@@ -21,17 +21,13 @@ type Retention struct {
 
 func (r Retention) isUnlimited() bool { return r.Count <= 0 && r.Age <= 0 }
 
-// RetentionOf returns the retention that a policy asks for. It is that of periodic
-// backups: what was made once is kept.
-func RetentionOf(policy *v1beta2.BackupPolicy) Retention {
-	if policy == nil || (policy.Schedule == "" && policy.BackupIntervalInSecond <= 0) {
+// retention is what the Job has applied: the spec may have changed since the Job was created.
+func (j *Job) retention() Retention {
+	if j == nil || j.Pruner == nil {
 		return Retention{}
 	}
-	r := Retention{Count: max(policy.MaxBackups, 0)}
-	if policy.MaxAge != nil {
-		r.Age = max(policy.MaxAge.Duration, 0)
-	}
-	return r
+	p := j.Pruner.Request.Prune
+	return Retention{Count: p.Count, Age: time.Duration(p.MaxAgeSeconds) * time.Second}
 }
 
 // Expired returns the good backups in a history that need not be kept at now, oldest

@@ -106,14 +106,12 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 		history = history[1:]
 	}
 	history = append([]v1beta2.BackupRecord{made}, history...)
-	if outcome.Warning == "" {
-		expired := Expired(history, retention(o), earlier(o.Now, a.ScheduledTime))
-		history = without(history, slices.DeleteFunc(expired, func(r v1beta2.BackupRecord) bool { return slices.Contains(o.Held, r.URI) }))
+	if j := o.job(a); j != nil && j.Pruner != nil && outcome.Warning == "" {
+		expired := Expired(history, j.retention(), earlier(o.Now, a.ScheduledTime))
+		history = without(history, slices.DeleteFunc(expired, func(r v1beta2.BackupRecord) bool { return !j.Pruner.Endangers(r.URI) }))
 	}
 	status.History = bounded(history)
 }
-
-func retention(o *Observed) Retention { return RetentionOf(o.Backup.Spec.BackupPolicy) }
 
 // earlier returns the earlier of two times. The agent counts ages from the time at which the
 // backup was due if that is earlier than all other clocks.
@@ -217,7 +215,7 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	}
 	is, reason, message := progressing(o, status, plan)
 	set(ConditionProgressing, is, reason, message)
-	if plan.Record == nil || !plan.Record.Succeeded || retention(o).isUnlimited() {
+	if plan.Record == nil || !plan.Record.Succeeded || o.job(plan.Attempt).retention().isUnlimited() {
 		return
 	}
 	if plan.Record.Warning != "" {

@@ -117,7 +117,7 @@ func (w *walk) begin(a Attempt) {
 		w.fail("attempt %d", a.Number)
 	}
 	w.made[name(a)] = true
-	w.o.Jobs = append(w.o.Jobs, Job{Job: job.Job{Name: name(a), Created: w.o.Now}, Attempt: a})
+	w.o.Jobs = append(w.o.Jobs, Job{Job: job.Job{Name: name(a), Created: w.o.Now}, Attempt: a, Pruner: pruner(w.o.Backup.Spec.BackupPolicy, w.o.Held)})
 }
 
 func (w *walk) deleted(job string) {
@@ -196,6 +196,10 @@ func (w *walk) happen() {
 			w.o.Backup.Generation++
 		}
 	case 8:
+		w.o.Held = nil
+		if w.dice.IntN(3) == 0 { // a restore begins, perhaps while a Job runs that does not know of it
+			w.o.Held = []string{good(1).URI}
+		}
 		if w.dice.IntN(10) == 0 {
 			w.o.Backup.Generation++
 		}

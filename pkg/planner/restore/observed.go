@@ -29,6 +29,8 @@ type Observed struct {
 	PreRestore *v1beta2.EtcdBackup
 	// Others are all other EtcdRestores of the same cluster.
 	Others []*v1beta2.EtcdRestore
+	// Pruners are the Jobs of EtcdBackups in the namespace that run and may delete backups.
+	Pruners []job.Pruner
 	// Jobs of the restore, in any order.
 	Jobs []Job
 	// RecoveryMember is what the init containers of the new bootstrap member have reported; nil while

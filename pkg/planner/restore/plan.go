@@ -5,7 +5,6 @@ package restore
 
 import (
 	"fmt"
-	"slices"
 	"strings"
 	"time"
 
@@ -268,65 +267,6 @@ func ruleLost(o *Observed) (Plan, bool) {
 	return Plan{Phase: o.Restore.Status.Phase, Record: record}, true
 }
 
-// ruleVerify has the backup read and checked before anything else is done.
-func ruleVerify(o *Observed) (Plan, bool) {
-	plan := Plan{Phase: v1beta2.RestorePhaseVerifying}
-	if o.Restore.Spec.ClusterTemplate != nil && o.Cluster != nil && !o.isMade() {
-		return plan.failed(ReasonClusterExists, fmt.Sprintf(
-			"EtcdCluster %s exists and spec.clusterTemplate asks for a new one: name another cluster, or remove the template to restore in place",
-			o.Cluster.Name)), true
-	}
-	if o.Cluster != nil && slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Unmanaged }) {
-		return plan.failed(ReasonUnsupported, fmt.Sprintf(
-			"EtcdCluster %s has members that another program runs, which a restore in place would leave with the old data: remove them, or restore into a new EtcdCluster",
-			o.Cluster.Name)), true
-	}
-	if why := o.cannotBump(); why != "" {
-		return plan.failed(ReasonUnsupported, why), true
-	}
-	place, wait := o.source()
-	if wait != nil {
-		plan.Wait = wait
-		return plan, true
-	}
-	j := o.newest()
-	if j == nil {
-		return o.check(plan, place, 1), true
-	}
-	plan.Delete = o.superseded(j)
-	switch {
-	case j.Outcome == nil && !j.Rejected && j.IsLate(o.Now):
-		return plan.failed(ReasonNotStarted, j.LateMessage()), true
-	case j.Outcome == nil:
-		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
-		plan.Wait = j.Unstarted()
-		return plan, true
-	case !j.Outcome.Succeeded:
-		return o.retry(plan, place, j), true
-	case j.Target != o.target().String() && !o.follows(j):
-		return o.check(plan, place, j.Attempt+1), true // the target has changed since
-	case j.Outcome.Encrypted && o.Restore.Spec.Decryption == nil:
-		return plan.failed(ReasonEncrypted, "the backup is encrypted: name the Secret with the identities in spec.decryption of another EtcdRestore"), true
-	case !j.Outcome.Verified || j.Outcome.SHA256 == "" || j.Outcome.Key == "":
-		return plan.failed(ReasonInternal, "the agent did not report what it has verified; delete this EtcdRestore and create it again"), true
-	default:
-		return Plan{}, false
-	}
-}
-
-// follows is true of a cluster that was made for what the Job has found, which therefore
-// fits it.
-func (o *Observed) follows(j *Job) bool {
-	if !o.isMade() || !o.followsVersion() || resources.Version(o.Cluster) != j.Outcome.EtcdVersion {
-		return false
-	}
-	fits := resources.RestoreTargetOf(o.Cluster)
-	if o.Restore.Spec.ClusterTemplate == nil {
-		return j.Target == resources.RestoreTarget{}.String() && j.Outcome.Size <= fits.MaxSize
-	}
-	return j.Target == resources.RestoreTarget{MaxSize: fits.MaxSize}.String()
-}
-
 func (p Plan) failed(reason, message string) Plan {
 	p.Record = &Record{Reason: reason, Message: message}
 	return p
@@ -337,34 +277,6 @@ func (p Plan) failed(reason, message string) Plan {
 func (p Plan) Postponed(why Wait) Plan {
 	p.Action, p.Wait, p.RequeueAfter = ActionNone, &why, waitPeriod
 	return p
-}
-
-// check makes the Job of an attempt.
-func (o *Observed) check(plan Plan, place *v1beta2.BackupPlace, attempt int32) Plan {
-	plan.Action = ActionVerify
-	plan.Check = &resources.RestoreCheck{Attempt: attempt, Place: *place, Target: o.target(), Cluster: o.subject(), Job: o.jobPolicy()}
-	return plan
-}
-
-// retry makes the next attempt, waits until it is time for it, or ends the restore.
-func (o *Observed) retry(plan Plan, place *v1beta2.BackupPlace, j *Job) Plan {
-	found := j.Outcome
-	if !found.Retryable || j.Attempt >= maxAttempts {
-		return plan.failed(found.Reason, found.Message)
-	}
-	pause := job.Delay(firstRetry, lastRetry, int(j.Attempt))
-	// A clock that was set back does not make a retry wait longer than it would.
-	if left := min(found.Completion.Add(pause).Sub(o.Now), pause); left > 0 {
-		plan.Wait = &Wait{Reason: found.Reason, Message: fmt.Sprintf("attempt %d of %d failed: %s", j.Attempt, maxAttempts, found.Message)}
-		plan.RequeueAfter = left
-		return plan
-	}
-	return o.check(plan, place, j.Attempt+1)
-}
-
-// superseded returns the Jobs before the newest one.
-func (o *Observed) superseded(newest *Job) []string {
-	return slices.DeleteFunc(o.everyJob(), func(name string) bool { return name == newest.Name })
 }
 
 // rulePrepare creates the cluster if it does not exist, and adds the finalizer that cancels the

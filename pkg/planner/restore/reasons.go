@@ -30,6 +30,8 @@ const (
 	ReasonBackupNotFound = string(agent.ClassNotFound)
 	// ReasonNoBackupYet: the EtcdBackup that the restore names has stored no good backup. Ends when it has.
 	ReasonNoBackupYet = "NoBackupYet"
+	// ReasonBackupMayBeDeleted: a Job of a backup that began before the EtcdRestore was created may delete the backup that is read. The controller ends that Job. Ends when the Job and its pods have ended.
+	ReasonBackupMayBeDeleted = "BackupMayBeDeleted"
 	// ReasonInvalidRequest: the spec of the restore, or of the EtcdBackup that it names, cannot be used. Ends when you correct it.
 	ReasonInvalidRequest = string(agent.ClassRequest)
 	// ReasonClusterNotFound: the EtcdCluster does not exist. Ends when it does. A restore whose backup tells the version creates it after some seconds.

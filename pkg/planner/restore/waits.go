@@ -12,6 +12,7 @@ import (
 var Waits = waits.Table{
 	ReasonBackupNotFound:                waits.New("the EtcdBackup and its revision", waits.User, waits.Soon, "Name an EtcdBackup and a revision that exist in another EtcdRestore."),
 	ReasonNoBackupYet:                   waits.New("the first backup of the EtcdBackup", waits.Controller, waits.Transfer, "Find out why that EtcdBackup stores nothing: see its status."),
+	ReasonBackupMayBeDeleted:            waits.New("the end of a backup's Job and of its pods", waits.Controller, waits.Late, "Delete the Job that the message names. If the node of its pod is lost, make sure that the node is off, then delete the pod with --force."),
 	ReasonInvalidRequest:                waits.New("a spec that can be used", waits.User, waits.Soon, "Correct what the message names."),
 	ReasonClusterNotFound:               waits.New("the EtcdCluster", waits.User, waits.Soon, "Create the EtcdCluster, or give spec.clusterTemplate in another EtcdRestore."),
 	ReasonClusterTerminating:            waits.New("the end of the EtcdCluster that is being deleted", waits.Kubernetes, waits.Transfer, "Find out what keeps the EtcdCluster: its finalizers and spec.deletionProtection."),
