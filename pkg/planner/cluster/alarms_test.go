@@ -102,6 +102,40 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 	})
 }
 
+// TestAlarmBesideOldMembers: an old member before 3.6 says no quota. It is full only if it has raised the alarm itself, and
+// then a person disarms it. No advice names what the controller does not do beside old members.
+func TestAlarmBesideOldMembers(t *testing.T) {
+	const full, roomy, members = 16 << 20, 14<<20 - 1, "a b c x:old"
+	const waits = "take-over: wait OldMembersKept"
+	disarms := func(id string) string { return "take-over: DisarmNoSpace " + id + ", wait OldMembersKept" }
+	guards := func(n int) func(*Observed) { return func(o *Observed) { o.PodDisruptionBudget.MinAvailable = n } }
+	id := func(name string) uint64 { o := observed(t, 3, members); return memberByName(o.Etcd.Members, name).ID }
+	checkDecisions(t, []decision{
+		{"a member of the cluster has raised it, and has room", 3, members, edits(joins, size(roomy), noSpace(id("a"))), disarms("1")},
+		{"a member of the cluster is full", 3, members, edits(joins, size(full), noSpace(id("a"))), waits},
+		{"an old member has raised it", 3, members, edits(joins, size(1), noSpace(id("x"))), waits},
+		{"an old member that says its quota has room", 3, members, edits(joins, size(roomy), saysQuota("x", full), noSpace(id("x"))), disarms("4")},
+		{"an old member that says its quota is full", 3, members, edits(joins, size(1), sizeOf("x", full), saysQuota("x", full), noSpace(id("x"))), waits},
+		{"an old member that does not serve has not raised it", 3, "a b c x:old,unknown", edits(joins, size(roomy), sizeOf("x", 0), noSpace(id("a")), guards(3)), disarms("1")},
+		{"an old member that has raised it does not serve", 3, "a b c x:old,unknown", edits(joins, size(roomy), sizeOf("x", 0), noSpace(id("x")), guards(3)), waits},
+		{"an old member that has raised it does not serve at the bound", 3, "a b c x:old,unknown", edits(joins, size(roomy), sizeOf("x", 0), noSpace(id("x")), awaited(awayPatience), guards(3)), disarms("4")},
+	})
+	for name, test := range map[string]struct {
+		edits     []func(*Observed)
+		want, not string
+	}{
+		"unknown quota":        {edits(size(1), noSpace(id("x"))), "Then disarm the alarm (etcdctl alarm disarm).", "The controller disarms"},
+		"known quota":          {edits(size(1), sizeOf("x", full), saysQuota("x", full), noSpace(id("x"))), "the database of x, which another program runs, has reached its quota of 16Mi", "alarm disarm"},
+		"full member":          {edits(size(full), noSpace(id("a"))), "(kubectl etcd ctl c -n n --member a -- defrag)", "Raise"},
+		"quota that is raised": {edits(size(full), quotaOf("b", 1<<30), noSpace(id("a"))), "the controller restarts no member with another quota", "The controller restarts the members"},
+	} {
+		o := observed(t, 3, members, append(edits(joins), test.edits...)...)
+		if r := writesRejected(&o); r.byItself || !strings.Contains(r.message, test.want) || strings.Contains(r.message, test.not) {
+			t.Errorf("%s: by itself %t: %s", name, r.byItself, r.message)
+		}
+	}
+}
+
 // TestLooksAgainAfterDisarming: no event tells that the alarm has ended.
 func TestLooksAgainAfterDisarming(t *testing.T) {
 	if again := Decide(observed(t, 3, "a b c", size(1), noSpace(1))).RequeueAfter; again != recheckUnannounced {

@@ -69,16 +69,6 @@ func isReportedServed(phase v1beta2.ClusterPhase) bool {
 	}
 }
 
-// MayHaveOldMembers is true for a cluster that takes over a running etcd, until a status says
-// that only members of its own are left.
-func MayHaveOldMembers(cluster *v1beta2.EtcdCluster) bool {
-	if !takesOver(cluster) {
-		return false
-	}
-	known := cluster.Status.MemberStatuses
-	return len(known) == 0 || slices.ContainsFunc(known, func(m v1beta2.MemberStatus) bool { return m.Unmanaged })
-}
-
 func reportedMember(reported []v1beta2.MemberStatus, m *Member) *v1beta2.MemberStatus {
 	for i := range reported {
 		if s := &reported[i]; s.ID == hexID(m.ID) {
