@@ -57,10 +57,10 @@ func upkeepAlarms(o *Observed, plan Plan) (actions []Action, next time.Duration)
 // disarmPause is how long to wait before the next attempt to disarm the alarm of a member.
 func disarmPause(o *Observed, id uint64) time.Duration {
 	made := o.Etcd.Disarms[id]
-	if made.Count == 0 {
+	if made.Last.IsZero() {
 		return 0
 	}
-	return job.Delay(firstDisarmPause, longestDisarmPause, made.Count) - o.Now.Sub(made.Last)
+	return job.Delay(firstDisarmPause, longestDisarmPause, max(made.Count, 1)) - o.Now.Sub(made.Last)
 }
 
 // findStubborn returns the ID of a member whose alarm comes back each time that it is disarmed; false for none.

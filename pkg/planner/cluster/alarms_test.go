@@ -82,6 +82,7 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"one database has no room for the largest write", 3, "a b c", edits(size(roomy), sizeOf("b", roomy+1), noSpace(1)), "steady"},
 		{"no alarm", 3, "a b c", edits(size(full)), "steady"},
 		{"it was disarmed a moment ago", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause-1)), "steady"},
+		{"a moment ago etcd was not reached", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 0, firstDisarmPause-1)), "steady"},
 		{"it came back after a pause", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause)), "steady: DisarmNoSpace 1"},
 		{"the pause grows", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 5, 16*firstDisarmPause-1)), "steady"},
 		{"it comes back again and again", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), reportedSize("c", 1), noSpace(3), disarmed(3, 99, longestDisarmPause-1)), "steady"},
