@@ -7,9 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -75,8 +72,7 @@ func keepsImage(o *Observed, p *Pod, m *Member) bool {
 			return !isGone(pod) && pod.ImageName == p.ImageName && other.Health == Healthy && target != nil && isSameVersion(other.Version, target)
 		})
 	}
-	degraded := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
-	fails := m.Health != Healthy && degraded.Status == corev1.ConditionTrue && sinceTransition(o.Now, degraded) >= settledAfter
+	fails := m.Health != Healthy && notServedFor(o.Cluster.Status.Conditions, o.Now, m) >= settledAfter
 	return !hasSettled(o.Now, p) || !fails && !runsOther(p, m)
 }
 

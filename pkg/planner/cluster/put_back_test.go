@@ -35,11 +35,19 @@ func setAgain(names ...string) func(*Observed) {
 	}
 }
 
-// degradedFor has the last status report for how long a voter has not served.
-func degradedFor(d time.Duration) func(*Observed) {
+// degradedFor has the last status report for how long the named voters have not served; none named: all that do not.
+func degradedFor(d time.Duration, voters ...string) func(*Observed) {
 	return func(o *Observed) {
+		var named []*Member
+		for _, m := range listVoters(o.Etcd.Members) {
+			if slices.Contains(voters, m.Name) || len(voters) == 0 && m.Health != Healthy {
+				named = append(named, m)
+			}
+		}
+		at := o.Now.Add(-d).Format(time.RFC3339)
 		o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
-			Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, LastTransitionTime: o.Now.Add(-d).Format(time.RFC3339),
+			Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, LastTransitionTime: at, LastUpdateTime: at,
+			Reason: string(ReasonMembersUnhealthy), Message: doNotServe + names(named),
 		})
 	}
 }

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
@@ -159,9 +157,8 @@ func isFresh(now time.Time, p *Pod) bool {
 	return p.Restarting || !since.IsZero() && now.Sub(since) < unresponsiveFor
 }
 
-// isLongUnresponsive is true for a member that does not respond, if a voter has not served for long. It can
+// isLongUnresponsive is true for a member that does not respond, and has not served for long. It can
 // transfer no leadership. The others elect another leader when it stops.
 func isLongUnresponsive(o *Observed, m *Member) bool {
-	degraded := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
-	return responseOf(m) == diagnosis.NoResponse && degraded.Status == corev1.ConditionTrue && sinceTransition(o.Now, degraded) >= unresponsiveFor
+	return responseOf(m) == diagnosis.NoResponse && notServedFor(o.Cluster.Status.Conditions, o.Now, m) >= unresponsiveFor
 }
