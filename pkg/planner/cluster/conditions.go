@@ -22,7 +22,7 @@ type condition func(*Observed, Plan) v1beta2.ClusterCondition
 // change. Conditions of other authors are kept as they are.
 func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	computations := []condition{
-		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared, onCordonedNode,
+		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared, budgetAsDeclared, onCordonedNode,
 	}
 	list := standingOf(o, plan).conditions()
 	for _, compute := range computations {
