@@ -83,6 +83,8 @@ func TestDeclarationsThatFailed(t *testing.T) {
 	}{
 		{"out of reach", 7008, "the leader did not respond, and without it no other voter could be removed"},
 		{"out of reach", 7012, "the bootstrap member had never responded"},
+		{"out of reach", 33000003, "the leader did not respond, and a third voter was lost with its PVC"},
+		{"image of another version", 51800009, "an API was brought back from before the declaration was corrected"},
 	} {
 		variant := Variant{Name: found.story, story: declarations[found.story]}
 		if r := Run(variant.schedule(found.seed), variant, timeline.NewStats(), false); r.Violation != nil {

@@ -5,20 +5,23 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"maps"
 	"sync"
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
 
 // disarmNoSpace disarms an alarm of a full database. A voter may report the alarm for a moment after
 // that, and then no event repeats what is done already.
 func disarmNoSpace(ctx context.Context, r *run, a planner.DisarmNoSpace) error {
-	r.disarms.note(r.key, a.ID, r.Clock.Now())
 	disarmed, err := r.Etcd.DisarmNoSpace(ctx, r.seen.voters, a.ID)
+	mayHave := err == nil || errors.Is(err, etcd.ErrTimeout) || errors.Is(err, etcd.ErrNoQuorum)
+	r.disarms.note(r.key, a.ID, r.Clock.Now(), mayHave)
 	if err != nil || !disarmed {
 		return err
 	}
@@ -33,8 +36,9 @@ type disarmMemory struct {
 	clusters map[types.NamespacedName]map[uint64]planner.Disarms
 }
 
-// note counts an attempt.
-func (d *disarmMemory) note(key types.NamespacedName, id uint64, now time.Time) {
+// note counts an attempt. One that cannot have disarmed the alarm, as etcd was not reached or has rejected it, is only
+// followed by a pause: it is no evidence that the alarm comes back.
+func (d *disarmMemory) note(key types.NamespacedName, id uint64, now time.Time, mayHave bool) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	if d.clusters == nil {
@@ -43,7 +47,11 @@ func (d *disarmMemory) note(key types.NamespacedName, id uint64, now time.Time) 
 	if d.clusters[key] == nil {
 		d.clusters[key] = map[uint64]planner.Disarms{}
 	}
-	d.clusters[key][id] = planner.Disarms{Count: d.clusters[key][id].Count + 1, Last: now}
+	made := planner.Disarms{Count: d.clusters[key][id].Count, Last: now}
+	if mayHave {
+		made.Count++
+	}
+	d.clusters[key][id] = made
 }
 
 // of returns the attempts for a cluster that still count. A clock that was set back makes them count no longer.

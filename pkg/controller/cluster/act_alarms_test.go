@@ -33,12 +33,14 @@ func (a alarmed) DisarmNoSpace(context.Context, etcd.Target, uint64) (bool, erro
 func TestDisarmedOnce(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
-		etcd   alarmed
-		events int
+		etcd          alarmed
+		events, count int
 	}{
-		"the alarm was raised":          {alarmed{raised: true}, 1},
-		"a voter still reports it":      {alarmed{}, 0},
-		"etcd does not respond in time": {alarmed{err: etcd.ErrTimeout}, 0},
+		"the alarm was raised":          {alarmed{raised: true}, 1, 1},
+		"a voter still reports it":      {alarmed{}, 0, 1},
+		"etcd does not respond in time": {alarmed{err: etcd.ErrTimeout}, 0, 1},
+		"etcd is not reached":           {alarmed{err: etcd.ErrUnavailable}, 0, 0},
+		"etcd rejects the request":      {alarmed{err: etcd.ErrDenied}, 0, 0},
 	} {
 		l := newDeletedCluster(t)
 		r := &run{Reconciler: &Reconciler{Config: Config{Recorder: l, Etcd: test.etcd, Clock: clocktesting.NewFakePassiveClock(time.Now())}}, seen: &seen{Observed: planner.Observed{Cluster: l.c}}}
@@ -49,8 +51,8 @@ func TestDisarmedOnce(t *testing.T) {
 		if len(l.events) != test.events {
 			t.Errorf("%s: events %q, want %d", name, l.events, test.events)
 		}
-		if n := r.disarms.of(r.key, r.Clock.Now())[7].Count; n != 1 {
-			t.Errorf("%s: %d attempts count", name, n)
+		if made := r.disarms.of(r.key, r.Clock.Now())[7]; made.Count != test.count || made.Last.IsZero() {
+			t.Errorf("%s: %+v, and %d attempts count", name, made, test.count)
 		}
 		if !isUpkeep(action) {
 			t.Errorf("%s: a failure stops the plan", name)
@@ -66,8 +68,8 @@ func TestDisarmMemory(t *testing.T) {
 	if got := d.of(key, now); len(got) != 0 {
 		t.Errorf("before the first attempt: %v", got)
 	}
-	d.note(key, 7, now)
-	d.note(key, 7, now)
+	d.note(key, 7, now, true)
+	d.note(key, 7, now, true)
 	for _, test := range []struct {
 		at   time.Time
 		want int
@@ -76,11 +78,11 @@ func TestDisarmMemory(t *testing.T) {
 			t.Errorf("at %v: %d attempts, want %d", test.at, got, test.want)
 		}
 	}
-	d.note(key, 7, now)
+	d.note(key, 7, now, true)
 	if d.forget(key); len(d.of(key, now)) != 0 {
 		t.Error("a deleted cluster is remembered")
 	}
-	d.note(key, 7, now)
+	d.note(key, 7, now, true)
 	if got := d.of(key, now.Add(-time.Second)); len(got) != 0 {
 		t.Errorf("after the clock was set back: %v", got)
 	}

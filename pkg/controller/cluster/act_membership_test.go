@@ -9,6 +9,9 @@ import (
 	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -69,6 +72,78 @@ func TestStatusNamesNoRemovedMember(t *testing.T) {
 			}
 			if recorded := live.written != nil && slices.Contains(resources.ParseRecord(live.written).Removed, "c-a"); recorded == test.stays {
 				t.Errorf("the record says that it was removed: %v", recorded)
+			}
+		})
+	}
+}
+
+// takenOver is an etcd from which an old member is removed. It notes what is requested.
+type takenOver struct {
+	*oneMember
+	after error // what a write after the removal returns
+	calls []string
+}
+
+func (e *takenOver) Remove(context.Context, etcd.Target, uint64) error {
+	e.calls = append(e.calls, "remove")
+	return nil
+}
+
+func (e *takenOver) ProveWrite(_ context.Context, target etcd.Target) error {
+	call := "write"
+	for _, endpoint := range target.Endpoints {
+		call += " " + endpoint.Name
+	}
+	e.calls = append(e.calls, call)
+	if slices.Contains(e.calls, "remove") {
+		return e.after
+	}
+	return nil
+}
+
+func (e *takenOver) FailedReads(context.Context, etcd.Target) map[string]error { return nil }
+
+// ownPods has a pod for each member of the cluster, and none for an old member.
+type ownPods struct{ *notebook }
+
+func (o ownPods) GetPod(_ context.Context, _, name string) (*corev1.Pod, error) {
+	if name == "x" {
+		return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+	}
+	return resources.Pod(o.cluster, resources.MemberPod{Name: name}), nil
+}
+
+// TestRemovalOfOldMemberIsPersisted: when the last old member is removed beside one member of the cluster, that member
+// commits a write after it. If it ended before, it would start with the old member, and elect no leader without it.
+func TestRemovalOfOldMemberIsPersisted(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		others []string
+		after  error
+		want   []string
+	}{
+		"one member is left":               {[]string{"c-b"}, nil, []string{"write c-b x", "remove", "write c-b"}},
+		"one is left and commits no write": {[]string{"c-b"}, etcd.ErrTimeout, []string{"write c-b x", "remove", "write c-b"}},
+		"two members are left":             {[]string{"c-b", "c-d"}, nil, []string{"write c-b c-d x", "remove"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			live := &notebook{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}
+			s := &seen{Observed: planner.Observed{Cluster: live.cluster}}
+			for i, member := range append(slices.Clone(test.others), "x") {
+				s.Etcd.Members = append(s.Etcd.Members, planner.Member{ID: uint64(i + 1), Name: member, Started: true, Health: planner.Healthy, Unmanaged: member == "x"})
+				s.voters.Endpoints = append(s.voters.Endpoints, etcd.Endpoint{Name: member})
+			}
+			s.Etcd.Linearizable = true
+			e := &takenOver{oneMember: live.oneMember, after: test.after}
+			r := &Reconciler{Config: Config{Objects: ownPods{live}, Etcd: e, Gate: live, Recorder: live}}
+			old := s.Etcd.Members[len(s.Etcd.Members)-1]
+			err := removeMember(t.Context(), &run{Reconciler: r, seen: s}, planner.RemoveMember{ID: old.ID, Name: old.Name, Reason: planner.RemoveOld})
+			if !errors.Is(err, test.after) || test.after == nil && err != nil {
+				t.Errorf("the error is %v", err)
+			}
+			if !slices.Equal(e.calls, test.want) {
+				t.Errorf("requests %q, want %q", e.calls, test.want)
 			}
 		})
 	}

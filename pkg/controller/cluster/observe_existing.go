@@ -28,7 +28,7 @@ const certificateUseExisting v1beta2.CertificateUse = "Existing"
 // so only while that etcd may have members that are not of this cluster.
 func observeExisting(ctx context.Context, r *run) {
 	existing := r.seen.Cluster.Existing()
-	if existing == nil || !planner.MayHaveOldMembers(r.seen.Cluster) {
+	if existing == nil || !r.seen.Cluster.MayHaveOldMembers() {
 		return
 	}
 	var template etcd.Endpoint

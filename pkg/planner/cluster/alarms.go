@@ -57,10 +57,10 @@ func upkeepAlarms(o *Observed, plan Plan) (actions []Action, next time.Duration)
 // disarmPause is how long to wait before the next attempt to disarm the alarm of a member.
 func disarmPause(o *Observed, id uint64) time.Duration {
 	made := o.Etcd.Disarms[id]
-	if made.Count == 0 {
+	if made.Last.IsZero() {
 		return 0
 	}
-	return job.Delay(firstDisarmPause, longestDisarmPause, made.Count) - o.Now.Sub(made.Last)
+	return job.Delay(firstDisarmPause, longestDisarmPause, max(made.Count, 1)) - o.Now.Sub(made.Last)
 }
 
 // findStubborn returns the ID of a member whose alarm comes back each time that it is disarmed; false for none.
@@ -94,19 +94,32 @@ func awayPause(o *Observed) time.Duration {
 // findFull returns a member that serves and whose database has no room for every write, or nil.
 func findFull(o *Observed) *Member {
 	for i := range o.Etcd.Members {
-		if m := &o.Etcd.Members[i]; m.Health == Healthy && !isBelowQuota(o.Pods, m, m.DBSize) {
+		if m := &o.Etcd.Members[i]; m.Health == Healthy && isFull(o, m, m.DBSize) {
 			return m
 		}
 	}
 	return nil
 }
 
+// isFull is true if a database of this size may have no room for every write. No pod tells the quota of an unmanaged
+// member, and etcd says it from 3.6 on. Before that the member is full for as long as the alarm that it has raised
+// itself: the program that runs it knows its quota.
+func isFull(o *Observed, m *Member, size int64) bool {
+	if hasUnknownQuota(m) {
+		return slices.Contains(listNoSpace(o.Etcd.Members), m.ID)
+	}
+	return !isBelowQuota(o.Pods, m, size)
+}
+
+// hasUnknownQuota is true for a member that another program runs and that does not say its quota.
+func hasUnknownQuota(m *Member) bool { return m.Unmanaged && m.Quota == 0 }
+
 // isFullMemberAway is true if the database of a member that does not serve may be full. Its size is the one in
 // its own response, or the last one in the status. A member that has not started has no data.
 func isFullMemberAway(o *Observed) bool {
 	return slices.ContainsFunc(o.Etcd.Members, func(m Member) bool {
 		size := cmp.Or(m.DBSize, mostReported(o.Cluster.Status.MemberStatuses, &m))
-		return m.Started && m.Health != Healthy && (size == 0 || !isBelowQuota(o.Pods, &m, size))
+		return m.Started && m.Health != Healthy && (size == 0 && !hasUnknownQuota(&m) || isFull(o, &m, size))
 	})
 }
 
@@ -167,6 +180,9 @@ func writesRejected(o *Observed) *rejection {
 		r.message += describeStubborn(o, stubborn)
 	case m == nil:
 		r.message += "each database is below its quota again. The controller disarms the alarm."
+	case len(listUnmanaged(o.Etcd.Members)) > 0:
+		r.byItself = false
+		r.message += describeFullBesideOthers(o, m)
 	case isBelow(effectiveQuota(o.Pods, m).Bytes, o.Cluster):
 		r.message += fmt.Sprintf("the database of %s has reached its quota of %s, and spec.etcd.quotaBackendBytes is %s. The controller restarts the members with it, then disarms the alarm.",
 			m.Name, describeBytes(effectiveQuota(o.Pods, m).Bytes), describeBytes(resources.QuotaBackendBytes(o.Cluster)))
@@ -183,6 +199,26 @@ func describeFull(o *Observed, m *Member) string {
 	return fmt.Sprintf("the database of %s has reached its quota of %s. Raise spec.etcd.quotaBackendBytes, or delete keys, compact the history (kubectl etcd ctl %s -- compaction REVISION) and defragment "+
 		"(kubectl etcd defrag %s). The controller disarms the alarm when each database is %s below its quota.",
 		m.Name, describeBytes(effectiveQuota(o.Pods, m).Bytes), target, target, describeBytes(effectiveQuota(o.Pods, m).Headroom))
+}
+
+// describeFullBesideOthers is describeFull while another program runs members, too. Then no member of the cluster
+// restarts with a larger quota or is defragmented by the controller, and it does neither to an unmanaged one.
+func describeFullBesideOthers(o *Observed, m *Member) string {
+	target := o.Cluster.Name + " -n " + o.Cluster.Namespace
+	switch {
+	case hasUnknownQuota(m):
+		return fmt.Sprintf("member %s, which another program runs, has raised it, and does not say its quota. Restart that member with a larger --quota-backend-bytes, "+
+			"or delete keys, compact the history and defragment it (etcdctl compaction REVISION, etcdctl defrag). Then disarm the alarm (etcdctl alarm disarm).", m.Name)
+	case m.Unmanaged:
+		return fmt.Sprintf("the database of %s, which another program runs, has reached its quota of %s. Restart that member with a larger --quota-backend-bytes, "+
+			"or delete keys, compact the history and defragment it (etcdctl compaction REVISION, etcdctl defrag). The controller disarms the alarm when each database is below its quota.",
+			m.Name, describeBytes(effectiveQuota(o.Pods, m).Bytes))
+	default:
+		return fmt.Sprintf("the database of %s has reached its quota of %s. While another program runs members of this etcd, the controller restarts no member with another quota. "+
+			"Delete keys, compact the history (kubectl etcd ctl %s -- compaction REVISION) and defragment one member after the other (kubectl etcd ctl %s --member %s -- defrag). "+
+			"The controller disarms the alarm when each database is %s below its quota.",
+			m.Name, describeBytes(effectiveQuota(o.Pods, m).Bytes), target, target, m.Name, describeBytes(effectiveQuota(o.Pods, m).Headroom))
+	}
 }
 
 // describeAwayFull names no member: the age of the message is that of the wait, see awayPause.

@@ -82,6 +82,7 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"one database has no room for the largest write", 3, "a b c", edits(size(roomy), sizeOf("b", roomy+1), noSpace(1)), "steady"},
 		{"no alarm", 3, "a b c", edits(size(full)), "steady"},
 		{"it was disarmed a moment ago", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause-1)), "steady"},
+		{"a moment ago etcd was not reached", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 0, firstDisarmPause-1)), "steady"},
 		{"it came back after a pause", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 1, firstDisarmPause)), "steady: DisarmNoSpace 1"},
 		{"the pause grows", 3, "a b c", edits(size(roomy), noSpace(1), disarmed(1, 5, 16*firstDisarmPause-1)), "steady"},
 		{"it comes back again and again", 3, "a b c:unknown", edits(size(roomy), sizeOf("c", 0), reportedSize("c", 1), noSpace(3), disarmed(3, 99, longestDisarmPause-1)), "steady"},
@@ -100,6 +101,40 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"paused", 3, "a b c", edits(size(roomy), noSpace(1), pausedSpec), "paused"},
 		{"data that differs", 3, "a b c", edits(size(roomy), noSpace(1), corruptData), "steady"},
 	})
+}
+
+// TestAlarmBesideOldMembers: an old member before 3.6 says no quota. It is full only if it has raised the alarm itself, and
+// then a person disarms it. No advice names what the controller does not do beside old members.
+func TestAlarmBesideOldMembers(t *testing.T) {
+	const full, roomy, members = 16 << 20, 14<<20 - 1, "a b c x:old"
+	const waits = "take-over: wait OldMembersKept"
+	disarms := func(id string) string { return "take-over: DisarmNoSpace " + id + ", wait OldMembersKept" }
+	guards := func(n int) func(*Observed) { return func(o *Observed) { o.PodDisruptionBudget.MinAvailable = n } }
+	id := func(name string) uint64 { o := observed(t, 3, members); return memberByName(o.Etcd.Members, name).ID }
+	checkDecisions(t, []decision{
+		{"a member of the cluster has raised it, and has room", 3, members, edits(joins, size(roomy), noSpace(id("a"))), disarms("1")},
+		{"a member of the cluster is full", 3, members, edits(joins, size(full), noSpace(id("a"))), waits},
+		{"an old member has raised it", 3, members, edits(joins, size(1), noSpace(id("x"))), waits},
+		{"an old member that says its quota has room", 3, members, edits(joins, size(roomy), saysQuota("x", full), noSpace(id("x"))), disarms("4")},
+		{"an old member that says its quota is full", 3, members, edits(joins, size(1), sizeOf("x", full), saysQuota("x", full), noSpace(id("x"))), waits},
+		{"an old member that does not serve has not raised it", 3, "a b c x:old,unknown", edits(joins, size(roomy), sizeOf("x", 0), noSpace(id("a")), guards(3)), disarms("1")},
+		{"an old member that has raised it does not serve", 3, "a b c x:old,unknown", edits(joins, size(roomy), sizeOf("x", 0), noSpace(id("x")), guards(3)), waits},
+		{"an old member that has raised it does not serve at the bound", 3, "a b c x:old,unknown", edits(joins, size(roomy), sizeOf("x", 0), noSpace(id("x")), awaited(awayPatience), guards(3)), disarms("4")},
+	})
+	for name, test := range map[string]struct {
+		edits     []func(*Observed)
+		want, not string
+	}{
+		"unknown quota":        {edits(size(1), noSpace(id("x"))), "Then disarm the alarm (etcdctl alarm disarm).", "The controller disarms"},
+		"known quota":          {edits(size(1), sizeOf("x", full), saysQuota("x", full), noSpace(id("x"))), "the database of x, which another program runs, has reached its quota of 16Mi", "alarm disarm"},
+		"full member":          {edits(size(full), noSpace(id("a"))), "(kubectl etcd ctl c -n n --member a -- defrag)", "Raise"},
+		"quota that is raised": {edits(size(full), quotaOf("b", 1<<30), noSpace(id("a"))), "the controller restarts no member with another quota", "The controller restarts the members"},
+	} {
+		o := observed(t, 3, members, append(edits(joins), test.edits...)...)
+		if r := writesRejected(&o); r.byItself || !strings.Contains(r.message, test.want) || strings.Contains(r.message, test.not) {
+			t.Errorf("%s: by itself %t: %s", name, r.byItself, r.message)
+		}
+	}
 }
 
 // TestLooksAgainAfterDisarming: no event tells that the alarm has ended.

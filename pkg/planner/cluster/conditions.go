@@ -22,7 +22,7 @@ type condition func(*Observed, Plan) v1beta2.ClusterCondition
 // change. Conditions of other authors are kept as they are.
 func conditions(o *Observed, plan Plan) []v1beta2.ClusterCondition {
 	computations := []condition{
-		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared, onCordonedNode,
+		available, progressing, degraded, quorumLost, recovering, scaling, upgrading, paused, certificatesValid, volumesAsDeclared, serviceAsDeclared, clientsAsDeclared, budgetAsDeclared, onCordonedNode,
 	}
 	list := standingOf(o, plan).conditions()
 	for _, compute := range computations {
@@ -149,7 +149,7 @@ func degraded(o *Observed, plan Plan) v1beta2.ClusterCondition {
 	}
 	switch {
 	case len(sick) > 0:
-		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, "voters that do not serve: "+names(sick)+describeAway(o.Cluster, o.Now, o.Pods, sick))
+		return is(t, corev1.ConditionTrue, ReasonMembersUnhealthy, doNotServe+names(sick)+describeAway(o.Cluster, o.Now, o.Pods, sick))
 	case writesRejected(o) != nil:
 		return is(t, corev1.ConditionTrue, writesRejected(o).reason, writesRejected(o).message)
 	case len(alarms) > 0:

@@ -200,3 +200,29 @@ func TestLossIsExplained(t *testing.T) {
 		}
 	}
 }
+
+// TestForeignBudgetIsToldEarly: evictions are not limited while another owner has the name of the budget. The status says
+// so beside whatever the cluster waits for, and nothing waits for it.
+func TestForeignBudgetIsToldEarly(t *testing.T) {
+	foreign := func(o *Observed) { o.PodDisruptionBudget.State = NotOwned }
+	disabled := func(o *Observed) { o.Cluster.Spec.PodDisruptionBudget = v1beta2.PodDisruptionBudgetDisabled }
+	for name, test := range map[string]struct {
+		members string
+		edits   []func(*Observed)
+		rule    RuleName
+		told    bool
+	}{
+		"a member is missing": {"a b", edits(unprepared, foreign), RuleScaleUp, true},
+		"without a quorum":    {"a b c", edits(noQuorum, foreign), RuleQuorum, true},
+		"at rest":             {"a b c", edits(foreign), RuleSteady, true},
+		"no budget is wanted": {"a b c", edits(foreign, disabled), RuleSteady, false},
+		"its own budget":      {"a b c", nil, RuleSteady, false},
+	} {
+		o := observed(t, 3, test.members, test.edits...)
+		plan := Decide(o)
+		c := find(Status(o, plan), v1beta2.ClusterConditionBudgetAsDeclared)
+		if plan.Rule != test.rule || (c != nil) != test.told || c != nil && (c.Status != corev1.ConditionFalse || !strings.Contains(c.Message, "Delete that PodDisruptionBudget")) {
+			t.Errorf("%s: rule %s, condition %+v", name, plan.Rule, c)
+		}
+	}
+}

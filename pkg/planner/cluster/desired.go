@@ -28,7 +28,7 @@ func isPersistent(cluster *v1beta2.EtcdCluster) bool {
 // program runs: nothing proves that such a member is lost.
 func recoversAutomatically(cluster *v1beta2.EtcdCluster) bool {
 	policy := cluster.Spec.Recovery
-	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic && !MayHaveOldMembers(cluster)
+	return policy != nil && policy.QuorumLoss == v1beta2.RecoveryAutomatic && !cluster.MayHaveOldMembers()
 }
 
 // takesOver is true for a cluster whose members join a running etcd.

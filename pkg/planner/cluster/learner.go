@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -60,6 +61,23 @@ func joiningStatus(o *Observed) *v1beta2.JoiningStatus {
 	default:
 		return nil
 	}
+}
+
+// joiningAfter returns what the status says of the joining member once a plan is carried out. A member that is removed
+// because its pod was lost with its data, as by an eviction or a preemption, or because it is not wanted any more, has
+// not failed to catch up, so the status no longer names it.
+func joiningAfter(o *Observed, plan Plan) *v1beta2.JoiningStatus {
+	j := joiningStatus(o)
+	if j == nil || !slices.ContainsFunc(plan.Actions, func(a Action) bool {
+		r, is := a.(RemoveMember)
+		return is && r.Name == j.Member && (r.Reason == RemoveLost || r.Reason == RemoveSurplus)
+	}) {
+		return j
+	}
+	if j.Failures == 0 {
+		return nil
+	}
+	return &v1beta2.JoiningStatus{ProgressTime: j.ProgressTime, Failures: j.Failures}
 }
 
 // isStuck is true for a learner that has not advanced for so long that another member must replace it. A

@@ -4,12 +4,14 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -91,6 +93,32 @@ func TestJoiningStatus(t *testing.T) {
 	o := observed(t, 3, "a b c", advanced("c", time.Hour, 5, 3))
 	if j := joiningStatus(&o); j != nil {
 		t.Errorf("all have joined: %+v", j)
+	}
+}
+
+// TestLostLearnersDidNotFail: only a learner that did not catch up counts. One whose pod was evicted with its data, or
+// that is not wanted any more, does not.
+func TestLostLearnersDidNotFail(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		learner string
+		edit    func(*Observed)
+		counts  int32
+	}{
+		"its pod was evicted":                 {"c:learner,nopod", func(*Observed) {}, 1},
+		"it is not wanted any more":           {"c:learner", func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](2) }, 1},
+		"it ends again and again":             {"c:learner,down", func(o *Observed) { podByName(o.Pods, "c").RestartCount = crashLoopAfter }, 2},
+		"it was not seen to advance for long": {"c:learner,sick", func(o *Observed) { noEarlyPromotion(o); advanced("c", time.Hour, 100, 1)(o) }, 2},
+	} {
+		removing := observed(t, 3, "a b "+test.learner, advanced("c", time.Minute, 5, 1), test.edit)
+		plan := Decide(removing)
+		if !slices.ContainsFunc(plan.Actions, func(a Action) bool { _, is := a.(RemoveMember); return is }) {
+			t.Fatalf("%s: the plan removes no member: %+v", name, plan)
+		}
+		removed := observed(t, 3, "a b", func(o *Observed) { o.Cluster.Status.Joining = Status(removing, plan).Joining })
+		if j := joiningStatus(&removed); j == nil || j.Failures != test.counts {
+			t.Errorf("%s: joining %+v, want %d failures", name, j, test.counts)
+		}
 	}
 }
 

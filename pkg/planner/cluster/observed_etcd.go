@@ -36,7 +36,8 @@ type Etcd struct {
 	Disarms map[uint64]Disarms
 }
 
-// Disarms counts the attempts to disarm one alarm. Last is the time of the last attempt.
+// Disarms counts the attempts that may have disarmed one alarm. Last is the time of the last attempt, also of one that
+// etcd did not get.
 type Disarms struct {
 	Count int
 	Last  time.Time

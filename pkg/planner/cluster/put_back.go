@@ -7,9 +7,6 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
-
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -51,21 +48,22 @@ func pauseAfter(round int) time.Duration {
 	return min(pause, longestPause)
 }
 
-// isForgotten is true if the image of a pod was set so long after the last round that it is a new mistake. A
-// container starts again when its image changes, by the clock of its node.
-func isForgotten(o *Observed, p *Pod) bool {
-	set := o.Now
-	if p.Running && !p.Started.IsZero() && p.Started.Before(set) {
-		set = p.Started
-	}
-	return set.Sub(o.Record.PutBack.Since) > putBackMemory
+// isForgotten is true when the record of the last round is dropped: another image is a new mistake then. Until then no
+// pod may have had another image, nor restarted with one. The start of a container does not tell when its image was
+// set, so one that ends by itself, with an image that came back, begins no new rounds.
+func isForgotten(o *Observed) bool {
+	r := o.Record.PutBack
+	return r.Round > 0 && o.Now.Sub(r.Since) > putBackMemory && !slices.ContainsFunc(slices.Concat(o.Pods, o.Prepared), func(p Pod) bool {
+		return isGone(&p) || !p.Running || hasUnrequestedImage(o.Now, &p, memberByName(o.Etcd.Members, p.Name)) ||
+			o.Now.Sub(p.Made) <= putBackMemory || o.Now.Sub(p.Started) <= putBackMemory
+	})
 }
 
 // keepsImage is true for a pod that keeps an image that something else has set: that came back, and etcd in the
 // pod is what is declared. A prepared pod does not run etcd yet, so a member must run that image.
 func keepsImage(o *Observed, p *Pod, m *Member) bool {
 	r := o.Record.PutBack
-	if r.Round < patientRounds || r.Round == patientRounds && !cameBack(r, p) || !p.Running || isForgotten(o, p) {
+	if r.Round < patientRounds || r.Round == patientRounds && !cameBack(r, p) || !p.Running {
 		return false
 	}
 	if m == nil {
@@ -74,13 +72,16 @@ func keepsImage(o *Observed, p *Pod, m *Member) bool {
 			return !isGone(pod) && pod.ImageName == p.ImageName && other.Health == Healthy && target != nil && isSameVersion(other.Version, target)
 		})
 	}
-	degraded := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
-	fails := m.Health != Healthy && degraded.Status == corev1.ConditionTrue && sinceTransition(o.Now, degraded) >= settledAfter
+	fails := m.Health != Healthy && notServedFor(o.Cluster.Status.Conditions, o.Now, m) >= settledAfter
 	return !hasSettled(o.Now, p) || !fails && !runsOther(p, m)
 }
 
-// nextRound returns what the record must say before images are put back; false if this round goes on.
+// nextRound returns what the record must say before images are put back, or when that is long ago; false if this round
+// goes on.
 func nextRound(o *Observed) (resources.PutBackRecord, bool) {
+	if isForgotten(o) {
+		return resources.PutBackRecord{}, true
+	}
 	r, begins := o.Record.PutBack, false
 	next := resources.PutBackRecord{Round: r.Round + 1, Since: o.Now.UTC().Truncate(time.Second)}
 	for _, p := range slices.Concat(o.Pods, o.Prepared) {
@@ -88,9 +89,6 @@ func nextRound(o *Observed) (resources.PutBackRecord, bool) {
 			continue
 		}
 		begins = true
-		if isForgotten(o, &p) {
-			next.Round = 1
-		}
 	}
 	return next, begins
 }

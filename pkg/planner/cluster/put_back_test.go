@@ -35,11 +35,19 @@ func setAgain(names ...string) func(*Observed) {
 	}
 }
 
-// degradedFor has the last status report for how long a voter has not served.
-func degradedFor(d time.Duration) func(*Observed) {
+// degradedFor has the last status report for how long the named voters have not served; none named: all that do not.
+func degradedFor(d time.Duration, voters ...string) func(*Observed) {
 	return func(o *Observed) {
+		var named []*Member
+		for _, m := range listVoters(o.Etcd.Members) {
+			if slices.Contains(voters, m.Name) || len(voters) == 0 && m.Health != Healthy {
+				named = append(named, m)
+			}
+		}
+		at := o.Now.Add(-d).Format(time.RFC3339)
 		o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
-			Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, LastTransitionTime: o.Now.Add(-d).Format(time.RFC3339),
+			Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, LastTransitionTime: at, LastUpdateTime: at,
+			Reason: string(ReasonMembersUnhealthy), Message: doNotServe + names(named),
 		})
 	}
 }
@@ -58,6 +66,7 @@ func TestImageThatIsSetAgain(t *testing.T) {
 	const before, next, three = testVersion, "3.7.0", "a:claim b:claim c:claim"
 	first := func(o *Observed) { podByName(o.Pods, "b").PutBack = "" }
 	late := func(o *Observed) { podByName(o.Pods, "b").Started = o.Record.PutBack.Since.Add(2 * time.Hour) }
+	young := func(o *Observed) { podByName(o.Pods, "c").Made = o.Now.Add(-time.Minute) }
 	older := func(o *Observed) { podByName(o.Pods, "c").Image = resources.ImageChanged }
 	everywhere := func(o *Observed) { podByName(o.Pods, "a").ImageName = swappedImage }
 	checkDecisions(t, []decision{
@@ -70,7 +79,11 @@ func TestImageThatIsSetAgain(t *testing.T) {
 		{"another version of etcd, after a pause that grows", 3, "a:claim b:claim,v=3.7.3 c:claim", edits(round(6, 5*time.Minute), setAgain("b")), "rollout: wait ImageRewritten"},
 		{"a member that has not served for long", 3, "a:claim b:claim,sick c:claim", edits(round(2, time.Hour), setAgain("b"), degradedFor(time.Minute)), "repair: RecordPutBack 3, RecreatePod b " + before},
 		{"a member that has just stopped to serve", 3, "a:claim b:claim,sick c:claim", edits(round(2, time.Hour), setAgain("b")), "rollout: wait ImageRewritten"},
-		{"hours after the last time it is a new mistake", 3, three, edits(round(2, 3*time.Hour), setAgain("b"), late), "rollout: RecordPutBack 1, RecreatePod b " + before},
+		{"hours after the last time, and its container has just restarted", 3, three, edits(round(2, 3*time.Hour), setAgain("b"), late), "rollout: wait ImageRewritten"},
+		{"hours after the last time, and its container does not run", 3, "a:claim b:claim,down c:claim", edits(round(2, 3*time.Hour), setAgain("b")), "repair: RecordPutBack 3, UpgradePod b " + before + " idle"},
+		{"hours after the last time it is forgotten", 3, three, edits(round(2, 3*time.Hour), ranFor(2*time.Hour)), "steady: RecordPutBack 0"},
+		{"hours after the last time, and one pod is young", 3, three, edits(round(2, 3*time.Hour), ranFor(2*time.Hour), young), "steady"},
+		{"a new mistake", 3, three, edits(image("b", resources.ImageChanged), ranFor(2*time.Hour)), "rollout: RecordPutBack 1, RecreatePod b " + before},
 		{"a pod from before the round", 3, three, edits(round(2, time.Hour), setAgain("b"), older), "rollout: RecreatePod c " + before},
 		{"a pod from before a round for members that fail", 3, three, edits(round(3, time.Hour), older), "rollout: wait ImageRewritten"},
 		{"a container that does not run, once more in place", 3, "a:claim b:claim,down c:claim", edits(round(1, time.Minute), setAgain("b")), "repair: RecordPutBack 2, UpgradePod b " + before + " idle"},

@@ -149,7 +149,7 @@ const (
 	ReasonNoOtherNode Reason = "NoOtherNode"
 	// ReasonNoPod: the member has no pod. Ends when it has one.
 	ReasonNoPod Reason = "NoPod"
-	// ReasonNotOwned: a client Service exists and is not owned by this cluster. Ends when that Service is deleted.
+	// ReasonNotOwned: a client Service or a PodDisruptionBudget exists and is not owned by this cluster. Ends when that object is deleted.
 	ReasonNotOwned Reason = "NotOwned"
 	// ReasonNotPaused: spec.paused is false. The good state.
 	ReasonNotPaused Reason = "NotPaused"

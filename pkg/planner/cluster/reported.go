@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -28,6 +29,22 @@ func reportedCondition(conditions []v1beta2.ClusterCondition, t v1beta2.ClusterC
 func sinceTransition(now time.Time, c v1beta2.ClusterCondition) time.Duration {
 	at, err := time.Parse(time.RFC3339, c.LastTransitionTime)
 	if err != nil {
+		return 0
+	}
+	return now.Sub(at)
+}
+
+// doNotServe is how the condition Degraded begins to name the voters that do not serve.
+const doNotServe = "voters that do not serve: "
+
+// notServedFor is how long the condition Degraded has named a voter at least. Its transition is no evidence: another
+// voter may have been named since then. What changes the list of names begins the time again.
+func notServedFor(conditions []v1beta2.ClusterCondition, now time.Time, m *Member) time.Duration {
+	degraded := reportedCondition(conditions, v1beta2.ClusterConditionDegraded)
+	list, is := strings.CutPrefix(degraded.Message, doNotServe)
+	list, _, _ = strings.Cut(list, ";")
+	at, err := time.Parse(time.RFC3339, degraded.LastUpdateTime)
+	if err != nil || !is || !slices.Contains(strings.Split(list, ", "), m.Name) {
 		return 0
 	}
 	return now.Sub(at)
@@ -67,16 +84,6 @@ func isReportedServed(phase v1beta2.ClusterPhase) bool {
 	default:
 		return true
 	}
-}
-
-// MayHaveOldMembers is true for a cluster that takes over a running etcd, until a status says
-// that only members of its own are left.
-func MayHaveOldMembers(cluster *v1beta2.EtcdCluster) bool {
-	if !takesOver(cluster) {
-		return false
-	}
-	known := cluster.Status.MemberStatuses
-	return len(known) == 0 || slices.ContainsFunc(known, func(m v1beta2.MemberStatus) bool { return m.Unmanaged })
 }
 
 func reportedMember(reported []v1beta2.MemberStatus, m *Member) *v1beta2.MemberStatus {

@@ -102,19 +102,23 @@ func TestUnreachableBootstrapMember(t *testing.T) {
 
 // TestDeafBootstrapMember: a bootstrap member that never responds is Stalled, and the status says what a person can do.
 func TestDeafBootstrapMember(t *testing.T) {
+	older := edits(withPVC("a", true), wants("3.5.26"))
 	for name, test := range map[string]struct {
 		pod             Pod
+		edits           []func(*Observed)
 		message, remedy string
 	}{
-		"it runs":                  {Pod{Running: true}, "runs, and does not respond to the controller: dial: timed out", "let the controller reach TCP port 2379"},
-		"it was declared before":   {Pod{Running: true, Template: "older"}, "runs, and does not respond", "delete the pod"},
-		"it does not run":          {Pod{}, "does not respond yet", "kubectl describe pod"},
-		"no node takes it":         {Pod{Waiting: "Unschedulable: 0/3 nodes"}, "no node takes the pod: 0/3 nodes", "Add a node"},
-		"its node does not end it": {Pod{Terminating: true, EndsBy: testNow, Node: "n1"}, "its node n1 has not reported", "delete its Node object"},
+		"it runs":                            {Pod{Running: true}, nil, "runs, and does not respond to the controller: dial: timed out", "let the controller reach TCP port 2379"},
+		"it was declared before":             {Pod{Running: true, Template: "older"}, nil, "runs, and does not respond", "delete the pod"},
+		"an older minor version is declared": {Pod{Running: true, Outdated: true}, older, "runs, and does not respond", "Its data may be too new for 3.5.26: set spec.version to a release of the minor version of " + testVersion},
+		"it does not run":                    {Pod{}, nil, "does not respond yet", "kubectl describe pod"},
+		"no node takes it":                   {Pod{Waiting: "Unschedulable: 0/3 nodes"}, nil, "no node takes the pod: 0/3 nodes", "Add a node"},
+		"its node does not end it":           {Pod{Terminating: true, EndsBy: testNow, Node: "n1"}, nil, "its node n1 has not reported", "delete its Node object"},
 	} {
 		p := test.pod
 		p.Name, p.UID, p.Owned, p.Version = "a", "pod-a", true, testVersion
-		o := observed(t, 3, "", unresponsive, func(o *Observed) { o.Pods, o.Etcd.Err = append(o.Pods, p), "dial: timed out" })
+		given := func(o *Observed) { o.Pods, o.Etcd.Err = append(o.Pods, p), "dial: timed out" }
+		o := observed(t, 3, "", append(edits(unresponsive, given), test.edits...)...)
 		o.Now = testNow.Add(waits.Late)
 		o.Cluster.Status.BlockedBy = statusOf(o).BlockedBy
 		o.Now = o.Now.Add(waits.Late)

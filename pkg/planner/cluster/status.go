@@ -44,7 +44,7 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 	versions(&o, &status)
 	status.Phase, status.Reason = phase(&o)
 	status.BlockedBy = blockedBy(&o, plan)
-	status.Joining = joiningStatus(&o)
+	status.Joining = joiningAfter(&o, plan)
 	status.Certificates = certificateStatuses(o.Certificates)
 	status.Clients = clientStatuses(&o)
 	status.Binding = binding(&o, status.Clients)

@@ -7,10 +7,8 @@ import (
 	"slices"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
@@ -25,8 +23,9 @@ const unresponsiveFor = time.Minute
 //
 // It may vote for members that serve clients although the controller does not reach them. So Kubernetes must
 // report that the other voters are ready and a quorum, unless they serve as one. Without a member list, none of
-// them may be ready, too. Of two voters the restart of one is an outage in any case. And one member restarts at a
-// time: every other one has had the time to respond since its container started.
+// them may be ready, too. Where the voters that remain without it can be no quorum, as of two voters or of three of which
+// one is lost, its restart is an outage in any case: no other step goes on before it serves. And one member restarts at
+// a time: every other one has had the time to respond since its container started.
 func repairUnresponsive(o *Observed, target *version.Version, rejected bool) (actions []Action, draining string) {
 	unread := !o.Etcd.Linearizable
 	if o.Etcd.Denied || o.Etcd.Unasked || unread && unreadFor(o.Cluster.Status.Conditions, o.Now) < unresponsiveFor || awaitsResponse(o) {
@@ -64,16 +63,16 @@ func repairUnresponsive(o *Observed, target *version.Version, rejected bool) (ac
 // none, as far as Kubernetes knows. With one this is what the rollout would do. But the rules before the rollout, which add
 // and remove members, wait until this very member serves, and so does the rollout itself if it leads.
 func modeOfUnresponsive(o *Observed, m *Member) (RestartMode, bool) {
-	voters, ready := len(listVoters(o.Etcd.Members)), countReadyWithout(o, m)
+	ready, quorum, others := countReadyWithout(o, m), diagnosis.Quorum(len(listVoters(o.Etcd.Members))), countRemainingWithout(o, m)
 	switch {
 	case !o.Etcd.Linearizable:
-		return RestartUnresponsive, ready == 0 && len(listUnmanaged(o.Etcd.Members)) == 0 || voters <= 2 || ready >= diagnosis.Quorum(voters)
+		return RestartUnresponsive, ready == 0 && len(listUnmanaged(o.Etcd.Members)) == 0 || others < quorum || ready >= quorum
 	case m.Learner || !isLongUnresponsive(o, m):
 		return "", false
 	}
 	switch outage, _, waits := awaitQuorumWithout(o, m); {
 	case waits:
-		return RestartUnresponsive, ready >= diagnosis.Quorum(voters)
+		return RestartUnresponsive, ready >= quorum || others < quorum && ready >= others
 	case outage:
 		return RestartWithOutage, !isOneRestarting(o)
 	default:
@@ -125,6 +124,18 @@ func countReadyWithout(o *Observed, m *Member) int {
 	return ready
 }
 
+// countRemainingWithout counts the voters that may serve while m restarts: all but those whose pod and data no longer
+// exist.
+func countRemainingWithout(o *Observed, m *Member) int {
+	remaining := 0
+	for _, other := range listVoters(o.Etcd.Members) {
+		if other != m && (other.Unmanaged || !isLost(o, other)) {
+			remaining++
+		}
+	}
+	return remaining
+}
+
 // awaitsResponse is true while a member may be about to respond, or is about to end. A pod on a node that does
 // not report stays for as long as the node object exists, so it is not waited for after the time to end.
 func awaitsResponse(o *Observed) bool {
@@ -146,9 +157,8 @@ func isFresh(now time.Time, p *Pod) bool {
 	return p.Restarting || !since.IsZero() && now.Sub(since) < unresponsiveFor
 }
 
-// isLongUnresponsive is true for a member that does not respond, if a voter has not served for long. It can
+// isLongUnresponsive is true for a member that does not respond, and has not served for long. It can
 // transfer no leadership. The others elect another leader when it stops.
 func isLongUnresponsive(o *Observed, m *Member) bool {
-	degraded := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionDegraded)
-	return responseOf(m) == diagnosis.NoResponse && degraded.Status == corev1.ConditionTrue && sinceTransition(o.Now, degraded) >= unresponsiveFor
+	return responseOf(m) == diagnosis.NoResponse && notServedFor(o.Cluster.Status.Conditions, o.Now, m) >= unresponsiveFor
 }

@@ -22,14 +22,6 @@ func unreadSince(d time.Duration) func(*Observed) {
 	}
 }
 
-// degradedSince says for how long a voter has not served.
-func degradedSince(d time.Duration) func(*Observed) {
-	return func(o *Observed) {
-		wasDegraded(o)
-		o.Cluster.Status.Conditions[0].LastTransitionTime = testNow.Add(-d).Format(time.RFC3339)
-	}
-}
-
 // TestRepairUnresponsive takes back a declaration with which etcd runs and is out of reach.
 func TestRepairUnresponsive(t *testing.T) {
 	long, again := unreadSince(unresponsiveFor), "repair: RecreatePod "
@@ -46,7 +38,7 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"a pod on a lost node is not waited for", 3, "a:claim,noleader,notready b:claim,unknown,terminating d:claim,stale,sick", edits(long, func(o *Observed) {
 			podByName(o.Pods, "b").EndsBy = o.Now.Add(-time.Hour)
 		}), again + "d " + testVersion + " unresponsive"},
-		{"an unmanaged voter is not known to be ready", 3, "a:claim,stale,unknown b:claim c:claim d:podless", edits(degradedSince(time.Hour)), "unmanaged-members: wait UnmanagedMember"},
+		{"an unmanaged voter is not known to be ready", 3, "a:claim,stale,unknown b:claim c:claim d:podless", edits(degradedFor(time.Hour)), "unmanaged-members: wait UnmanagedMember"},
 		{"it is as declared", 1, "a:claim,unknown", edits(long), "quorum: wait EtcdUnreachable"},
 		{"without a PVC its data would go", 1, "a:stale,unknown", edits(long), "quorum: wait EtcdUnreachable"},
 		{"its image can change in place", 1, "a:unknown,podv=3.6.16", edits(long, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " unresponsive"},
@@ -69,19 +61,26 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"a joining member on its PVC", 3, "a:claim b:claim d:learner,stale,unknown,claim", nil, "joining: RecreatePod d " + testVersion},
 		{"a joining member without a PVC", 3, "a b d:learner,stale,unknown", nil, "joining: RemoveMember d Surplus, DeletePod d"},
 		{"a joining member that has not had the time", 3, "a b d:learner,stale,unknown", edits(started("d", time.Second)), "joining: PromoteMember d"},
-		{"with a quorum it restarts as in a rollout", 3, "a:claim b:claim,stale,unknown c:claim", edits(degradedSince(time.Hour)), "repair: RecreatePod b " + testVersion},
-		{"it leads, and no other voter can be removed meanwhile", 2, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Hour)), "repair: RecreatePod a " + testVersion},
-		{"it leads, and no other voter can restart meanwhile", 3, "a:claim,stale,unknown,leads b:claim,stale c:claim,stale", edits(degradedSince(time.Hour)), "repair: RecreatePod a " + testVersion},
-		{"it is one of two, and no member can be added meanwhile", 3, "a:claim b:claim,stale,unknown", edits(degradedSince(time.Hour)), "repair: RecreatePod b " + testVersion + " outage"},
-		{"not while another member is about to restart", 3, "a:claim,podv=3.6.12 b:claim,stale,unknown c:claim", edits(degradedSince(time.Hour)), "rollout: wait WaitingForMember"},
-		{"most voters do not respond, and Kubernetes calls them ready", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedSince(time.Hour)), again + "b " + testVersion + " unresponsive"},
-		{"most voters do not respond, and one of them has just restarted", 3, "a:claim b:claim,stale,unknown c:claim,unknown", edits(degradedSince(time.Hour), started("c", time.Second)), "rollout: wait WaitingForMember"},
-		{"most voters do not respond, and the others are not ready", 3, "a:claim b:claim,stale,unknown c:claim,stale,sick", edits(degradedSince(time.Hour)), again + "c " + testVersion + " unresponsive"},
-		{"a lost member is replaced after that", 5, "a:claim b:claim,stale,unknown c:claim,stale,unknown d:claim e:nopod", edits(degradedSince(time.Hour)), again + "b " + testVersion + " unresponsive"},
-		{"the others are no quorum", 3, "a:claim b:claim,stale,unknown c:claim,sick", edits(degradedSince(time.Hour)), "rollout: wait WaitingForMember"},
-		{"most voters have not responded for a moment", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedSince(time.Second)), "rollout: wait QuorumAtRisk"},
-		{"the controller moves the leader first", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(time.Second)), "rollout: MoveLeader a>b"},
-		{"a leader that has not responded for long restarts at once", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedSince(unresponsiveFor)), "repair: RecreatePod a " + testVersion},
-		{"without a PVC it is removed after its successor has joined", 3, "a:stale,unknown,leads b c d", edits(degradedSince(unresponsiveFor)), "scale-down: RemoveMember a Replaced, DeletePod a"},
+		{"with a quorum it restarts as in a rollout", 3, "a:claim b:claim,stale,unknown c:claim", edits(degradedFor(time.Hour)), "repair: RecreatePod b " + testVersion},
+		{"it leads, and no other voter can be removed meanwhile", 2, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedFor(time.Hour)), "repair: RecreatePod a " + testVersion},
+		{"it leads, and no other voter can restart meanwhile", 3, "a:claim,stale,unknown,leads b:claim,stale c:claim,stale", edits(degradedFor(time.Hour)), "repair: RecreatePod a " + testVersion},
+		{"it is one of two, and no member can be added meanwhile", 3, "a:claim b:claim,stale,unknown", edits(degradedFor(time.Hour)), "repair: RecreatePod b " + testVersion + " outage"},
+		{"not while another member is about to restart", 3, "a:claim,podv=3.6.12 b:claim,stale,unknown c:claim", edits(degradedFor(time.Hour)), "rollout: wait WaitingForMember"},
+		{"most voters do not respond, and Kubernetes calls them ready", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedFor(time.Hour)), again + "b " + testVersion + " unresponsive"},
+		{"most voters do not respond, and one of them has just restarted", 3, "a:claim b:claim,stale,unknown c:claim,unknown", edits(degradedFor(time.Hour), started("c", time.Second)), "rollout: wait WaitingForMember"},
+		{"most voters do not respond, and the others are not ready", 3, "a:claim b:claim,stale,unknown c:claim,stale,sick", edits(degradedFor(time.Hour)), again + "c " + testVersion + " unresponsive"},
+		{"a lost member is replaced after that", 5, "a:claim b:claim,stale,unknown c:claim,stale,unknown d:claim e:nopod", edits(degradedFor(time.Hour)), again + "b " + testVersion + " unresponsive"},
+		{"one of two that remain, as the third is lost: the outage cannot be avoided", 3, "a:claim b:claim,stale,unknown,leads c:nopod", edits(degradedFor(time.Hour)), again + "b " + testVersion + " unresponsive"},
+		{"the third is lost, and one has not responded for a moment", 3, "a:claim b:claim,stale,unknown,leads c:nopod", edits(degradedFor(time.Second)), "replace: FindMember c, wait QuorumAtRisk"},
+		{"the third is lost, and its PVC remains", 3, "a:claim b:claim,stale,unknown c:claim,down,notready", edits(degradedFor(time.Hour)), "rollout: wait WaitingForMember"},
+		{"two of five are lost, and another one is not ready", 5, "a:claim b:claim,stale,unknown c:claim,unknown,notready d:nopod e:nopod", edits(degradedFor(time.Hour)), "replace: FindMember d, FindMember e, wait QuorumAtRisk"},
+		{"two that remain do not respond, and the third is lost", 3, "a:claim,stale,unknown b:claim,stale,unknown c:nopod", edits(long), again + "a " + testVersion + " unresponsive"},
+		{"the others are no quorum", 3, "a:claim b:claim,stale,unknown c:claim,sick", edits(degradedFor(time.Hour)), "rollout: wait WaitingForMember"},
+		{"most voters have not responded for a moment", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedFor(time.Second)), "rollout: wait QuorumAtRisk"},
+		{"only another voter has not served for long", 3, "a:claim,stale,unknown b:claim,sick c:claim", edits(degradedFor(time.Hour, "b")), "rollout: wait WaitingForMember"},
+		{"it has not responded for a moment, and another voter for long", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedFor(time.Hour, "c")), again + "c " + testVersion + " unresponsive"},
+		{"the controller moves the leader first", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedFor(time.Second)), "rollout: MoveLeader a>b"},
+		{"a leader that has not responded for long restarts at once", 3, "a:claim,stale,unknown,leads b:claim c:claim", edits(degradedFor(unresponsiveFor)), "repair: RecreatePod a " + testVersion},
+		{"without a PVC it is removed after its successor has joined", 3, "a:stale,unknown,leads b c d", edits(degradedFor(unresponsiveFor)), "scale-down: RemoveMember a Replaced, DeletePod a"},
 	})
 }

@@ -15,22 +15,29 @@ import (
 
 // isUnresponsiveRestart is true for the restart of a member that did not respond to the controller, unless the
 // others that responded are a quorum. Then Kubernetes must call the other voters ready and a quorum, or
-// no voter responds and none of them is ready. The restart of one of two voters is an outage in any case.
+// no voter responds and none of them is ready. Where the others that still have a pod or a PVC can be no quorum, as of two
+// voters, the restart is an outage in any case.
 func (c *Checks) isUnresponsiveRestart(by *manager.Manager, p *simetcd.Process) bool {
 	l := &by.Observed
 	if slices.Contains(l.Healthy, p.Dir.Id) || l.FromQuorum && 2*l.Serving(p.Dir.Id) > l.Members.Voters() {
 		return false
 	}
-	voters, ready := p.Members.Voters(), 0
+	voters, remaining, ready := p.Members.Voters(), 0, 0
 	for i := range p.Members.Peers {
 		m := &p.Members.Peers[i]
 		pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, m.Name)
-		if !m.Learner && m.Id != p.Dir.Id && found && kubernetes.IsReady(pod) && pod.DeletionTimestamp == nil {
+		if m.Learner || m.Id == p.Dir.Id {
+			continue
+		}
+		if _, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, m.Name); found || kept {
+			remaining++
+		}
+		if found && kubernetes.IsReady(pod) && pod.DeletionTimestamp == nil {
 			ready++
 		}
 	}
 	c.short = 2*ready <= voters
-	if c.short && voters > 2 && (ready > 0 || l.FromQuorum) && !c.w.IsDisturbed(l) {
+	if c.short && (2*remaining > voters || l.FromQuorum && ready < remaining) && (ready > 0 || l.FromQuorum) && !c.w.IsDisturbed(l) {
 		c.w.Violated("S2", "restart of %s, which does not respond: %d of %d other voters are ready", p.Run.Name(), ready, voters-1)
 	}
 	return true

@@ -81,6 +81,14 @@ func (w *World) declareWrongImage(e schedules.Event) {
 	})
 }
 
+// takeBackWrongImage has the user declare the version that the declared image holds. An API that was brought back declares
+// again what was taken back before.
+func (w *World) takeBackWrongImage(cluster *v1beta2.EtcdCluster) {
+	if holds, lies := w.Etcd.Mislabeled[resources.Image(cluster)]; lies {
+		w.Change(func(s *v1beta2.ClusterSpec) { s.Version = holds })
+	}
+}
+
 // laterPatch is a patch release after a version that nothing else declares.
 func laterPatch(version string) string {
 	v, err := semver.StrictNewVersion(version)

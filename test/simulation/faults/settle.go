@@ -72,6 +72,8 @@ func (w *World) followStatus() {
 	case string(planner.ReasonNameConflict):
 		w.decideAboutFound(cluster)
 		w.deleteUnowned(string(cluster.UID), b.Message)
+	case string(planner.ReasonImageVersion):
+		w.takeBackWrongImage(cluster)
 	case string(planner.ReasonUnmanagedMember):
 		w.removeUnmanaged(b.Unblock)
 	case string(planner.ReasonQuorumLost):

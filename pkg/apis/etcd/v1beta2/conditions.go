@@ -32,6 +32,7 @@ var conditions = map[string]struct {
 	string(ClusterConditionVolumesAsDeclared): {usual: corev1.ConditionTrue},
 	string(ClusterConditionServiceAsDeclared): {usual: corev1.ConditionTrue},
 	string(ClusterConditionClientsAsDeclared): {usual: corev1.ConditionTrue},
+	string(ClusterConditionBudgetAsDeclared):  {usual: corev1.ConditionTrue}, // present only while it is False
 	string(ClusterConditionOnCordonedNode):    {usual: corev1.ConditionFalse},
 
 	"Succeeded":        {usual: corev1.ConditionTrue}, // of EtcdBackups and EtcdRestores

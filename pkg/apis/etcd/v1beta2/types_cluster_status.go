@@ -257,6 +257,9 @@ const (
 	ClusterConditionServiceAsDeclared ClusterConditionType = "ServiceAsDeclared"
 	// ClusterConditionClientsAsDeclared exists for clusters with spec.clients.
 	ClusterConditionClientsAsDeclared ClusterConditionType = "ClientsAsDeclared"
+	// ClusterConditionBudgetAsDeclared exists, and is False, while a PodDisruptionBudget of another owner has the name of
+	// that of the cluster. Nothing limits evictions of members then.
+	ClusterConditionBudgetAsDeclared ClusterConditionType = "BudgetAsDeclared"
 	// ClusterConditionOnCordonedNode exists, and is True, while a member of a cluster of one or
 	// two must leave a cordoned node.
 	ClusterConditionOnCordonedNode ClusterConditionType = "OnCordonedNode"

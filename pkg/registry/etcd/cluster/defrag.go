@@ -43,6 +43,9 @@ func (r *DefragREST) Create(
 		if err := r.checkHasMembers(cluster); err != nil {
 			return err
 		}
+		if err := r.checkNoOldMembers(cluster, ", or run etcdctl defrag at one member after the other"); err != nil {
+			return err
+		}
 		if errs := validateMembers(cluster, request.Spec.Members); len(errs) > 0 {
 			return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterOperation").GroupKind(), cluster.Name, errs)
 		}

@@ -66,6 +66,16 @@ func (r *operationREST) checkHasMembers(cluster *v1beta2.EtcdCluster) error {
 	return nil
 }
 
+// checkNoOldMembers rejects a request that the controller carries out only after the old members of a running etcd are
+// removed, which may be in weeks: until then the operation would keep every other one from being requested.
+func (r *operationREST) checkNoOldMembers(cluster *v1beta2.EtcdCluster, instead string) error {
+	if !cluster.MayHaveOldMembers() {
+		return nil
+	}
+	return r.conflict(cluster.Name, "the cluster takes over a running etcd whose old members may still vote, and beside them the controller stops no member that serves; "+
+		"have the old members removed first (spec.bootstrap.existing.oldMembers=Remove)%s", instead)
+}
+
 // operationReply shows the operation that is stored in the cluster.
 func operationReply(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterOperation) *v1beta2.EtcdClusterOperation {
 	return &v1beta2.EtcdClusterOperation{

@@ -60,6 +60,9 @@ func (r *RestartREST) Create(
 		if err := r.checkHasMembers(cluster); err != nil {
 			return err
 		}
+		if err := r.checkNoOldMembers(cluster, ""); err != nil {
+			return err
+		}
 		if len(request.Spec.Members) > 0 {
 			return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterOperation").GroupKind(), cluster.Name, field.ErrorList{
 				field.Forbidden(field.NewPath("spec", "members"), "a restart is always of all members, one after the other; remove this field"),

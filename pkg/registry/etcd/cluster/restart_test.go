@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"errors"
 	"strings"
 	"testing"
 
@@ -152,5 +153,40 @@ func TestRestartRejects(t *testing.T) {
 	storage, _ := newStorage(t)
 	if _, err := requestRestart(t, storage, &v1beta2.EtcdClusterOperation{}); !apierrors.IsNotFound(err) {
 		t.Errorf("without a cluster it is %v", err)
+	}
+}
+
+// TestOperationsBesideOldMembers: the controller begins neither operation before the old members of a running etcd are
+// removed, so it is rejected until then.
+func TestOperationsBesideOldMembers(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	cluster := valid("a")
+	cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://old:2379"}}}
+	create(t, storage, cluster)
+	defrag := func(dryRun ...string) error {
+		_, err := storage.Defrag.Create(registrytest.Context(t.Context(), ns, "etcdclusters", "defrag"), "a", &v1beta2.EtcdClusterOperation{},
+			rest.ValidateAllObjectFunc, &metav1.CreateOptions{DryRun: dryRun})
+		return err
+	}
+	restart := func(dryRun ...string) error {
+		_, err := requestRestart(t, storage, &v1beta2.EtcdClusterOperation{}, dryRun...)
+		return err
+	}
+	rejected := func(err error) bool {
+		return apierrors.IsConflict(err) && strings.Contains(err.Error(), "spec.bootstrap.existing.oldMembers=Remove")
+	}
+	for what, members := range map[string][]v1beta2.MemberStatus{"before the first status": nil, "beside an old member": {{Name: "a-1"}, {Name: "x", Unmanaged: true}}} {
+		setStatus(t, storage, func(s *v1beta2.ClusterStatus) { s.MemberStatuses = members })
+		if err := defrag(); !rejected(err) || !strings.Contains(err.Error(), "etcdctl defrag") {
+			t.Errorf("%s: defrag: %v", what, err)
+		}
+		if err := restart(); !rejected(err) {
+			t.Errorf("%s: restart: %v", what, err)
+		}
+	}
+	setStatus(t, storage, func(s *v1beta2.ClusterStatus) { s.MemberStatuses = []v1beta2.MemberStatus{{Name: "a-1"}} })
+	if err := errors.Join(defrag(metav1.DryRunAll), restart(metav1.DryRunAll)); err != nil {
+		t.Errorf("when no old member is left: %v", err)
 	}
 }
