@@ -91,9 +91,11 @@ func (q quorum) findStarting(now time.Time, m *Member) *Member {
 }
 
 // findUnready returns a voter other than m whose pod is not ready, or nil. Where the alarm NOSPACE makes the
-// pods of members that serve unready, what ends the alarm does not wait for them.
+// pods of members that serve unready, what ends the alarm does not wait for them. It makes that of m unready,
+// too: while it has not, the other pod has another reason, such as its own start.
 func (q quorum) findUnready(m *Member) *Member {
-	full := len(listNoSpace(q.members)) > 0
+	own := podByName(q.pods, m.Name)
+	full := len(listNoSpace(q.members)) > 0 && (resources.IsReadyWhileFull(m.Version) || isGone(own) || !own.Ready)
 	for _, other := range listVoters(q.members) {
 		if full && other.Health == Healthy && !resources.IsReadyWhileFull(other.Version) {
 			continue

@@ -93,8 +93,8 @@ func (w *World) rollBack(e schedules.Event, saved *apiBackup) {
 	}
 }
 
-// confirmedWithin is how long a new PVC may have its owner reference, with which garbage
-// collection deletes it.
+// confirmedWithin is how long a new PVC with data may have its owner reference, with which garbage
+// collection deletes it. One whose pod is rejected stays empty.
 const confirmedWithin = 2 * time.Minute
 
 // lose is for a cluster whose object vanished, and not because its owner has deleted it: no
@@ -108,7 +108,8 @@ func (w *World) lose(was kubernetes.EtcdCluster) {
 	}
 	kept := map[string]types.UID{}
 	for _, object := range w.Store.List(kubernetes.KindPVC) {
-		confirmed := metav1.GetControllerOf(object) == nil || w.Since(object.GetCreationTimestamp().Time) > confirmedWithin
+		_, written := w.Etcd.PVCs[string(object.GetUID())]
+		confirmed := metav1.GetControllerOf(object) == nil || written && w.Since(object.GetCreationTimestamp().Time) > confirmedWithin
 		if object.GetDeletionTimestamp() == nil && simetcd.OwnerOf(object) == uid && confirmed {
 			kept[object.GetName()] = object.GetUID()
 		}
