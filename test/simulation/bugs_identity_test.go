@@ -123,15 +123,32 @@ func (e indifferent) ProveWrite(ctx context.Context, target etcd.Target) error {
 	return e.Etcd.ProveWrite(ctx, anyOf(target))
 }
 
+// withheldLists are members of which those of another cluster never give their member list away in time.
+type withheldLists struct{ cluster.Etcd }
+
+// OwnMembers implements cluster.Etcd.
+func (l withheldLists) OwnMembers(ctx context.Context, target etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
+	own, err := l.Etcd.OwnMembers(ctx, target, e)
+	if err == nil && !slices.ContainsFunc(own.Members, func(m etcd.Member) bool { return m.Name == e.Name }) {
+		return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: e.Name, Kind: etcd.ErrTimeout}
+	}
+	return own, err
+}
+
 // TestIdentitySchedules plays schedules with members that other programs add, and with addresses that lead to
 // another cluster.
 func TestIdentitySchedules(t *testing.T) {
 	n := max(10, *scheduleCount/10)
-	for name, story := range map[string]func(*schedules.Schedule){
-		"members of other programs": unmanagedMembers, "another cluster at an address": otherClusters, "another cluster at an address, and no record": recordLostElsewhere,
+	for _, variant := range []Variant{
+		{Name: "members of other programs", story: unmanagedMembers},
+		{Name: "another cluster at an address", story: otherClusters},
+		{Name: "another cluster at an address, and no record", story: recordLostElsewhere},
+		{Name: "another cluster that gives no list away at an address, and no record", story: recordLostElsewhere, wrap: func(_ *manager.Manager, c cluster.Config) cluster.Config {
+			c.Etcd = withheldLists{c.Etcd}
+			return c
+		}},
 	} {
-		t.Run(name, func(t *testing.T) {
-			variant := Variant{Name: name, story: story}
+		t.Run(variant.Name, func(t *testing.T) {
 			total, failed := playAll(n, *firstSeed, variant, nil)
 			t.Logf("%v\n%d violations", total, len(failed))
 			for _, r := range failed[:min(len(failed), 3)] {

@@ -65,6 +65,35 @@ func TestOldMembersLoseTheirData(t *testing.T) {
 	}
 }
 
+// TestOwnVotersAreLostBesideOldMembers: the nodes of all members of the cluster are down while the old members are the
+// quorum. Other members replace them.
+func TestOwnVotersAreLostBesideOldMembers(t *testing.T) {
+	for name, plan := range map[string]schedules.Schedule{
+		"one member": schedules.OfSize(1).WithVolumes().Joining(), "two members": schedules.OfSize(2).WithVolumes().Joining(), "members without PVCs": schedules.OfSize(2).Joining(),
+	} {
+		t.Run(name, func(t *testing.T) {
+			w := faults.New(&plan, timeline.NewStats(), true)
+			w.StartManager(0)
+			w.After(0, w.Beat)
+			w.CreateCluster()
+			reach(w, w.OldMembersKept)
+			w.Disturb()
+			for _, n := range w.Nodes {
+				pods := 0
+				w.EachPodOn(n, func(*corev1.Pod) { pods++ })
+				if pods > 0 {
+					w.CrashNode(n, 24*time.Hour)
+				}
+			}
+			w.Advance(time.Minute)
+			reach(w, w.OldMembersKept)
+			if w.Violation != nil {
+				t.Errorf("%v\n%s", w.Violation, tail(w.Log))
+			}
+		})
+	}
+}
+
 // TestJoinIsGivenUp: a user pauses the cluster and removes its members from the etcd. The status then
 // shows what the API server wants to see before it lets the cluster go.
 func TestJoinIsGivenUp(t *testing.T) {

@@ -50,6 +50,9 @@ type seen struct {
 	// existing holds the endpoints of the etcd that the cluster takes over. After the member list
 	// was read it has one for each old member that responded, under the name of that member.
 	existing etcd.Target
+	// lastResort are the old members that serve while a member of the cluster votes, unless that returned the member list;
+	// see readThroughOldMembers.
+	lastResort []etcd.Endpoint
 	// listed is the member list of etcd, if it was read through a quorum.
 	listed        []etcd.Member
 	record        *corev1.ConfigMap

@@ -76,6 +76,11 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	if len(r.seen.voters.Endpoints) > 0 {
 		readMembers(ctx, r)
 	}
+	if r.seen.Etcd.Linearizable {
+		r.seen.lastResort = nil
+	} else {
+		readThroughOldMembers(ctx, r, statuses)
+	}
 	if !r.seen.Etcd.Linearizable {
 		r.seen.addRespondingMembers(statuses)
 		r.seen.noteOtherCluster(statuses)
@@ -103,7 +108,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 // quorum confirms a list this read proves nothing about a single voter, unless old members may be the
 // quorum.
 func observeReads(ctx context.Context, r *run) {
-	if n := len(r.seen.voters.Endpoints); n == 0 || n == 1 && r.seen.Etcd.Linearizable {
+	if n := len(r.seen.voters.Endpoints); n == 0 || n == 1 && r.seen.Etcd.Linearizable && len(r.seen.lastResort) == 0 {
 		return // the member list came from this voter
 	}
 	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
@@ -225,16 +230,21 @@ func readMembers(ctx context.Context, r *run) {
 		r.seen.Etcd.Denied = r.seen.Etcd.Denied || errors.Is(err, etcd.ErrDenied)
 		return
 	}
-	r.seen.Etcd.Linearizable = true
-	r.seen.Etcd.Err = ""
-	r.seen.Etcd.ClusterID = membership.ClusterID
-	r.seen.Etcd.Members, r.seen.listed = nil, membership.Members
+	r.seen.useMembership(membership)
+}
+
+// useMembership makes a list that was read through a quorum that of the observation.
+func (s *seen) useMembership(membership etcd.Membership) {
+	s.Etcd.Linearizable = true
+	s.Etcd.Err = ""
+	s.Etcd.ClusterID = membership.ClusterID
+	s.Etcd.Members, s.listed = nil, membership.Members
 	for _, m := range membership.Members {
-		r.seen.Etcd.Members = append(r.seen.Etcd.Members, member(r.seen.Cluster, m))
+		s.Etcd.Members = append(s.Etcd.Members, member(s.Cluster, m))
 	}
-	slices.SortFunc(r.seen.Etcd.Members, func(a, b planner.Member) int { return cmp.Compare(a.ID, b.ID) })
-	if r.seen.Cluster.Existing() != nil {
-		r.seen.nameOldMembers()
+	slices.SortFunc(s.Etcd.Members, func(a, b planner.Member) int { return cmp.Compare(a.ID, b.ID) })
+	if s.Cluster.Existing() != nil {
+		s.nameOldMembers()
 	}
 }
 

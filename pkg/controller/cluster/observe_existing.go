@@ -14,6 +14,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/klog/v2"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -84,7 +86,7 @@ func certify(ctx context.Context, r *run, name string, e *etcd.Endpoint) error {
 
 // useExisting adds the old members that responded to the voters that may return the member list.
 // A member of another etcd than that of the record does not count while a member of this cluster
-// responds.
+// responds. While a member of the cluster votes, its old members are a last resort; see readThroughOldMembers.
 func (s *seen) useExisting(statuses map[string]etcd.StatusResult) {
 	ids := map[uint64]bool{}
 	for _, e := range s.existing.Endpoints {
@@ -97,34 +99,97 @@ func (s *seen) useExisting(statuses map[string]etcd.StatusResult) {
 			ids[a.Health.ClusterID] = true
 		}
 	}
-	if s.hasOwnVoter(statuses) {
-		return
-	}
-	if len(ids) > 1 {
+	own := s.ownVoters(statuses)
+	if len(ids) > 1 && len(own) == 0 {
 		s.Etcd.Err = "the endpoints in spec.bootstrap.existing.clientEndpoints belong to different etcd clusters"
 		return
 	}
 	for _, e := range s.existing.Endpoints {
 		if a, asked := statuses[e.Name]; asked && a.Err == nil && ids[a.Health.ClusterID] {
-			s.addVoter(e, a.Health)
+			if e, votes := asVoter(e, a.Health); votes && len(own) > 0 {
+				s.lastResort = append(s.lastResort, e)
+			} else if votes {
+				s.voters.Endpoints = append(s.voters.Endpoints, e)
+			}
 		}
 	}
 }
 
-// hasOwnVoter is true if a member of the cluster votes, or may vote. It responds so, or the last status or
-// the label of its pod says so, and its pod or its PVC may hold its data. Then only members of the
-// cluster return the member list. Old
-// members that start again without their data form another etcd with the same IDs, and its list has
-// none of the members that hold the data.
-func (s *seen) hasOwnVoter(statuses map[string]etcd.StatusResult) bool {
-	return slices.ContainsFunc(s.target.Endpoints, func(e etcd.Endpoint) bool {
-		a, asked := statuses[e.Name]
-		return asked && a.Err == nil && !a.Health.Learner
-	}) || slices.ContainsFunc(s.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
-		return !m.Unmanaged && (m.Role == v1beta2.MemberRoleLeader || m.Role == v1beta2.MemberRoleFollower) && s.hasPodOrPVC(m.Name)
-	}) || slices.ContainsFunc(s.Pods, func(p planner.Pod) bool {
-		return p.Owned && !p.Finished && (p.Role == planner.PodVoter || p.Role == planner.PodDraining)
-	})
+// readThroughOldMembers reads the member list through old members although a member of the cluster votes, for a
+// cluster whose own voters are all lost while its old members are the quorum. Old members that start again without their
+// data form another etcd with the same IDs. Their list has none of the members that hold the data, and no list has these
+// under the IDs of before: etcd derives the ID of a member that joins from the time. So the list counts only
+// if it has the recorded cluster ID and each voter of the cluster as a voter with its ID.
+func readThroughOldMembers(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
+	if len(r.seen.lastResort) == 0 {
+		return
+	}
+	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
+	defer cancel()
+	membership, err := r.Etcd.Members(ctx, r.seen.to(r.seen.lastResort...))
+	if err == nil {
+		err = r.seen.requireOwnVoters(membership, r.seen.ownVoters(statuses))
+	}
+	if err != nil {
+		r.seen.lastResort = nil
+		klog.FromContext(ctx).V(2).Info("The member list of the old members does not count", "err", err)
+		r.seen.Etcd.Err = err.Error()
+		return
+	}
+	r.seen.useMembership(membership)
+}
+
+// requireOwnVoters returns an error unless a list has each voter of the cluster: these, those of the last status, and
+// those that have a PVC.
+func (s *seen) requireOwnVoters(list etcd.Membership, names []string) error {
+	if !slices.Contains(recordedClusterIDs(s.Record), list.ClusterID) {
+		return fmt.Errorf("the old members list the members of cluster %x, and this cluster is another one", list.ClusterID)
+	}
+	ids, learns := map[string]uint64{}, map[string]bool{}
+	for _, m := range s.lastKnown() {
+		if !m.Unmanaged {
+			ids[m.Name], learns[m.Name] = m.ID, m.Learner || !m.Started
+		}
+		if !m.Unmanaged && !learns[m.Name] {
+			names = append(names, m.Name)
+		}
+	}
+	for _, p := range s.PVCs {
+		if p.Owned && !learns[p.Name] && !slices.Contains(s.Record.Removed, p.Name) {
+			names = append(names, p.Name)
+		}
+	}
+	for _, name := range names {
+		id, known := ids[name]
+		if !known || !slices.ContainsFunc(list.Members, func(m etcd.Member) bool { return m.ID == id && !m.Learner && member(s.Cluster, m).Name == name }) {
+			return fmt.Errorf("the old members do not list member %s of this cluster as a voter with the ID of the last status: they may have started again without their data", name)
+		}
+	}
+	return nil
+}
+
+// ownVoters returns the names of members of the cluster that vote, or may vote. They respond so, or the last status or
+// the label of their pods says so, and their pods or their PVCs may hold their data. Then only members of the
+// cluster return the member list, or a list that names them all.
+func (s *seen) ownVoters(statuses map[string]etcd.StatusResult) []string {
+	var names []string
+	for _, e := range s.target.Endpoints {
+		if a, asked := statuses[e.Name]; asked && a.Err == nil && !a.Health.Learner {
+			names = append(names, e.Name)
+		}
+	}
+	for i := range s.Cluster.Status.MemberStatuses {
+		m := &s.Cluster.Status.MemberStatuses[i]
+		if !m.Unmanaged && (m.Role == v1beta2.MemberRoleLeader || m.Role == v1beta2.MemberRoleFollower) && s.hasPodOrPVC(m.Name) {
+			names = append(names, m.Name)
+		}
+	}
+	for i := range s.Pods {
+		if p := &s.Pods[i]; p.Owned && !p.Finished && (p.Role == planner.PodVoter || p.Role == planner.PodDraining) {
+			names = append(names, p.Name)
+		}
+	}
+	return names
 }
 
 // hasPodOrPVC is true while a pod that has not ended, or a PVC, may hold the data of a member.
@@ -139,12 +204,10 @@ func (s *seen) isRecorded(id uint64) bool {
 	return err != nil || recorded == id
 }
 
-// addVoter adds an endpoint to the voters if the member there votes and follows a leader.
-func (s *seen) addVoter(e etcd.Endpoint, health etcd.MemberHealth) {
-	if !health.Learner && health.Leader != 0 {
-		e.Status = &health
-		s.voters.Endpoints = append(s.voters.Endpoints, e)
-	}
+// asVoter returns an endpoint with its status, and whether the member there votes and follows a leader.
+func asVoter(e etcd.Endpoint, health etcd.MemberHealth) (etcd.Endpoint, bool) {
+	e.Status = &health
+	return e, !health.Learner && health.Leader != 0
 }
 
 // observeOldMembers finds the endpoint of each old member by the ID that responds there: among the
@@ -197,7 +260,9 @@ func observeOldMembers(ctx context.Context, r *run, statuses map[string]etcd.Sta
 		statuses[m.Name] = results[m.ID]
 		r.seen.existing.Endpoints = append(r.seen.existing.Endpoints, e)
 		r.seen.target.Endpoints = append(r.seen.target.Endpoints, e)
-		r.seen.addVoter(e, results[m.ID].Health)
+		if e, votes := asVoter(e, results[m.ID].Health); votes {
+			r.seen.voters.Endpoints = append(r.seen.voters.Endpoints, e)
+		}
 	}
 }
 
@@ -220,10 +285,14 @@ func otherCluster(r *run, peerURLs []string) string {
 }
 
 // leadersOfVoters returns the leaders that members of the cluster follow which vote. An old member that
-// follows another leader belongs to another etcd, or an election is under way.
+// follows another leader belongs to another etcd, or an election is under way. If the list was read through old members,
+// their leader counts: a member of the cluster that did not return it may follow a leader from before.
 func (s *seen) leadersOfVoters() map[uint64]bool {
-	leaders := map[uint64]bool{}
-	for _, e := range s.voters.Endpoints {
+	leaders, voters := map[uint64]bool{}, s.voters.Endpoints
+	if len(s.lastResort) > 0 {
+		voters = s.lastResort
+	}
+	for _, e := range voters {
 		if e.Status != nil {
 			leaders[e.Status.Leader] = true
 		}

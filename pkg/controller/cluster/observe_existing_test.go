@@ -226,6 +226,56 @@ func TestOldMembersWithoutTheirData(t *testing.T) {
 	}
 }
 
+// TestOldMembersListTheOwnVoters: while no voter of the cluster returns the list, that of the old members counts if it names
+// each voter that may exist as a voter with its ID. Old members without their data cannot know these IDs.
+func TestOldMembersListTheOwnVoters(t *testing.T) {
+	t.Parallel()
+	reported := func(name, id string, role v1beta2.MemberRole) func(*seen) {
+		return func(s *seen) {
+			s.Cluster.Status.MemberStatuses = append(s.Cluster.Status.MemberStatuses, v1beta2.MemberStatus{Name: name, ID: id, Role: role})
+		}
+	}
+	pvc := func(name string) func(*seen) {
+		return func(s *seen) { s.PVCs = append(s.PVCs, planner.PVC{Name: name, Owned: true}) }
+	}
+	nothing := func(*seen) {}
+	for name, test := range map[string]struct {
+		edit   func(*seen)
+		change func(*etcd.Membership)
+		says   string
+	}{
+		"each with its ID":                   {nothing, func(*etcd.Membership) {}, ""},
+		"not with its ID":                    {nothing, func(l *etcd.Membership) { l.Members[3].ID = 8 }, "c-a"},
+		"not as a voter":                     {nothing, func(l *etcd.Membership) { l.Members[3].Learner = true }, "c-a"},
+		"another member has its ID":          {nothing, func(l *etcd.Membership) { l.Members[3].Name, l.Members[3].PeerURLs = "y", nil }, "c-a"},
+		"another cluster":                    {nothing, func(l *etcd.Membership) { l.ClusterID = 1 }, "cluster 1"},
+		"no record":                          {func(s *seen) { s.Record.ClusterID = "unknown" }, func(*etcd.Membership) {}, "cluster abc"},
+		"a voter without a pod and a PVC":    {reported("c-b", "9", v1beta2.MemberRoleFollower), func(*etcd.Membership) {}, "c-b"},
+		"a PVC that no status names":         {pvc("c-b"), func(*etcd.Membership) {}, "c-b"},
+		"a PVC of a member that was removed": {func(s *seen) { pvc("c-b")(s); s.Record.Removed = []string{"c-b"} }, func(*etcd.Membership) {}, ""},
+		"a learner":                          {func(s *seen) { pvc("c-b")(s); reported("c-b", "9", v1beta2.MemberRoleLearner)(s) }, func(*etcd.Membership) {}, ""},
+		"a learner whose pod says voter": {func(s *seen) {
+			s.Pods = []planner.Pod{{Name: "c-b", Owned: true, Role: planner.PodVoter}}
+			reported("c-b", "9", v1beta2.MemberRoleLearner)(s)
+		}, func(*etcd.Membership) {}, "c-b"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := newMachines()
+			m.list.Members = append(m.list.Members, etcd.Member{ID: 7, Name: "c-a", PeerURLs: []string{resources.PeerURL(m.cluster, "c-a")}})
+			m.cluster.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "c-a", ID: "7", Role: v1beta2.MemberRoleLeader}, {Name: "x", ID: "1", Unmanaged: true}}
+			test.change(&m.list)
+			r := m.observe(t, func(s *seen) { s.Record.ClusterID = "abc" }, pvc("c-a"), test.edit)
+			if r.seen.Etcd.Linearizable != (test.says == "") || !strings.Contains(r.seen.Etcd.Err, test.says) {
+				t.Errorf("the list counts: %t, %q", r.seen.Etcd.Linearizable, r.seen.Etcd.Err)
+			}
+			if got := healthy(r); test.says == "" && (!slices.Equal(got, []string{"x", "y", "z"}) || len(r.seen.voters.Endpoints) != 3) {
+				t.Errorf("healthy are %v, voters %v", got, r.seen.voters.Endpoints)
+			}
+		})
+	}
+}
+
 // TestOldMembersFollowTheSameLeader: an old member that follows another leader than the voters of the
 // cluster does not count.
 func TestOldMembersFollowTheSameLeader(t *testing.T) {

@@ -63,7 +63,8 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 		}
 	}
 	if proofs == 0 {
-		s.clusterIDs = onlyUnlisted(statuses, unproven)
+		s.clusterIDs = idOfLearners(s.Cluster, statuses, unproven)
+		s.Etcd.Unlisted = len(s.clusterIDs) > 0
 	}
 	for _, e := range s.target.Endpoints {
 		if a := statuses[e.Name]; a.Err == nil && !slices.Contains(s.clusterIDs, a.Health.ClusterID) {
@@ -76,16 +77,23 @@ func (s *seen) identify(ctx context.Context, members Etcd, statuses map[string]e
 	s.target = s.to(s.target.Endpoints...)
 }
 
-// onlyUnlisted returns the one cluster ID of members that give no list away, such as a learner that has survived all
-// voters, if nothing that responds contradicts them; nil otherwise. Without it no recovery could follow them.
-func onlyUnlisted(statuses map[string]etcd.StatusResult, unproven map[string]error) []uint64 {
+// idOfLearners returns the cluster ID of learners, such as one that has survived all voters: they give no list away, and
+// no recovery could follow them without an ID. Each must have the member ID that the last status gives this name. etcd
+// derives that ID from the token of the cluster, so no other cluster has it by accident. nil if anything else responds
+// that has not proven itself: it may prove another ID later, and until then the cluster waits.
+func idOfLearners(c *v1beta2.EtcdCluster, statuses map[string]etcd.StatusResult, unproven map[string]error) []uint64 {
 	var ids []uint64
 	for name, err := range unproven {
-		if errors.Is(err, etcd.ErrOtherCluster) {
+		health := statuses[name].Health
+		isReported := slices.ContainsFunc(c.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+			id, err := strconv.ParseUint(m.ID, 16, 64)
+			return err == nil && !m.Unmanaged && m.Name == name && id == health.ID
+		})
+		if !errors.Is(err, etcd.ErrLearner) || !isReported {
 			return nil
 		}
-		if id := statuses[name].Health.ClusterID; !slices.Contains(ids, id) {
-			ids = append(ids, id)
+		if !slices.Contains(ids, health.ClusterID) {
+			ids = append(ids, health.ClusterID)
 		}
 	}
 	if len(ids) != 1 {
@@ -124,14 +132,14 @@ var (
 )
 
 // noteOtherCluster says which cluster responds at the addresses of the members, if no member of this cluster
-// responds.
+// responds. A learner whose cluster ID nothing confirms counts, too.
 func (s *seen) noteOtherCluster(statuses map[string]etcd.StatusResult) {
 	other := uint64(0)
 	for _, a := range statuses {
 		switch {
 		case a.Err == nil:
 			return
-		case errors.Is(a.Err, etcd.ErrOtherCluster):
+		case errors.Is(a.Err, etcd.ErrOtherCluster), errors.Is(a.Err, etcd.ErrLearner):
 			other = max(other, a.Health.ClusterID) // the same in each observation
 		}
 	}

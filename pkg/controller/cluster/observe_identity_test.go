@@ -49,39 +49,53 @@ func TestRecordedClusterIDs(t *testing.T) {
 // lists are members that give their member lists away.
 type lists struct {
 	Etcd
-	of map[string]etcd.Membership
+	of   map[string]etcd.Membership
+	late map[string]bool
 }
 
 func (l lists) OwnMembers(_ context.Context, _ etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
 	if list, told := l.of[e.Name]; told {
 		return list, nil
 	}
+	if l.late[e.Name] {
+		return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: e.Name, Kind: etcd.ErrTimeout}
+	}
 	return etcd.Membership{}, &etcd.Error{Op: "list own members", Member: e.Name, Kind: etcd.ErrLearner}
 }
 
 // TestMembersProveTheCluster: before a record says the cluster ID, only a response counts whose member list names the
 // member of that pod, and one with the same cluster ID. Members of another cluster never tell the ID, also if they are most.
+// If only learners respond, their IDs in the last status do.
 func TestMembersProveTheCluster(t *testing.T) {
 	t.Parallel()
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n"}}
-	// Each word is a response: a cluster ID, and + if the list proves it, - if it does not, ? for a learner.
+	// Each word is a response: a cluster ID, and + if the list proves it, - if it does not, t if the list comes too late,
+	// ? for a learner, l for a learner whose ID the status has.
 	for said, want := range map[string]struct {
 		id            byte
 		counts, other int
 	}{
 		"": {}, "1+": {'1', 1, 0}, "1+ 1+": {'1', 2, 0}, "1+ 2+": {0, 0, 2}, "1+ 1+ 2+": {'1', 2, 1}, "2+ 1+ 1+ 2+": {0, 0, 4}, "1+ 2+ 3+": {0, 0, 3},
 		"2-": {0, 0, 1}, "2- 2-": {0, 0, 2}, "1+ 2- 2-": {'1', 1, 2}, "1+ 1-": {'1', 2, 0},
-		"1?": {'1', 1, 0}, "1? 1?": {'1', 2, 0}, "1? 2?": {0, 0, 0}, "1+ 1?": {'1', 2, 0}, "1+ 2?": {'1', 1, 1}, "2- 1?": {0, 0, 1},
+		"1?": {0, 0, 0}, "1? 1?": {0, 0, 0}, "1l": {'1', 1, 0}, "1l 1l": {'1', 2, 0}, "1l 2l": {0, 0, 0}, "1l 2?": {0, 0, 0}, "1+ 1?": {'1', 2, 0},
+		"1+ 2?": {'1', 1, 1}, "1+ 2l": {'1', 1, 1}, "2- 1l": {0, 0, 1}, "1t": {0, 0, 0}, "1t 1t": {0, 0, 0}, "1l 2t": {0, 0, 0}, "1+ 1t": {'1', 2, 0},
 	} {
-		s, statuses := &seen{Observed: planner.Observed{Cluster: c}}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
+		s, statuses := &seen{Observed: planner.Observed{Cluster: c.DeepCopy()}}, map[string]etcd.StatusResult{"silent": {Err: etcd.ErrTimeout}}
 		s.target.Endpoints = []etcd.Endpoint{{Name: "silent"}}
-		members := lists{of: map[string]etcd.Membership{}}
+		members := lists{of: map[string]etcd.Membership{}, late: map[string]bool{}}
 		for i, text := range strings.Fields(said) {
 			name, id, listed := fmt.Sprint("c-", i), uint64(text[0]), fmt.Sprint("c-", i)
-			if text[1] == '-' {
+			reported := v1beta2.MemberStatus{Name: name, ID: "8"}
+			switch text[1] {
+			case '-':
 				listed = "c-another"
+			case 't':
+				members.late[name] = true
+			case 'l':
+				reported.ID = "7"
 			}
-			if text[1] != '?' {
+			s.Cluster.Status.MemberStatuses = append(s.Cluster.Status.MemberStatuses, reported)
+			if strings.ContainsAny(text, "+-") {
 				members.of[name] = etcd.Membership{ClusterID: id, Members: []etcd.Member{{ID: 7, Name: listed, PeerURLs: []string{resources.PeerURL(c, listed)}}}}
 			}
 			statuses[name] = etcd.StatusResult{Health: etcd.MemberHealth{ID: 7, ClusterID: id}}
@@ -100,6 +114,9 @@ func TestMembersProveTheCluster(t *testing.T) {
 		ids := []uint64(nil)
 		if want.id != 0 {
 			ids = []uint64{uint64(want.id)}
+		}
+		if wants := strings.Contains(said, "l") && want.id != 0 && !strings.Contains(said, "+"); s.Etcd.Unlisted != wants {
+			t.Errorf("%q: learners alone told the ID: %t", said, s.Etcd.Unlisted)
 		}
 		if counts != want.counts || other != want.other || !slices.Equal(s.clusterIDs, ids) || !slices.Equal(s.target.ClusterIDs, ids) {
 			t.Errorf("%q: %d count, %d are of another cluster, the IDs are %x", said, counts, other, s.clusterIDs)
@@ -152,6 +169,20 @@ func TestUnprovenResponseIsNotAwaited(t *testing.T) {
 	s, p := observeParted(t, map[string]etcd.StatusResult{"c-a": other}, nil)
 	if s.Etcd.ClusterID != 0 || s.Etcd.OtherClusterID != 0xbad || s.Etcd.Linearizable || len(s.voters.Endpoints) > 0 || len(p.awaited) > 0 {
 		t.Errorf("cluster ID %x, other %x, voters %v, awaited %v", s.Etcd.ClusterID, s.Etcd.OtherClusterID, s.voters, p.awaited)
+	}
+}
+
+// TestUnknownLearnerWaitsForAPerson: nothing confirms the cluster ID of a learner that no status names. It is reported, and
+// nothing follows it.
+func TestUnknownLearnerWaitsForAPerson(t *testing.T) {
+	t.Parallel()
+	statuses := map[string]etcd.StatusResult{"c-a": {Health: etcd.MemberHealth{ID: 2, ClusterID: 0xbad, Learner: true}}}
+	s := &seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}, target: etcd.Target{Endpoints: []etcd.Endpoint{{Name: "c-a"}}}}
+	s.identify(t.Context(), lists{}, statuses)
+	s.addRespondingMembers(statuses)
+	s.noteOtherCluster(statuses)
+	if s.Etcd.ClusterID != 0 || s.Etcd.OtherClusterID != 0xbad || len(s.Etcd.Members) > 0 {
+		t.Errorf("cluster ID %x, other %x, members %v", s.Etcd.ClusterID, s.Etcd.OtherClusterID, s.Etcd.Members)
 	}
 }
 

@@ -12,6 +12,9 @@ type Etcd struct {
 	Linearizable bool
 	// ClusterID is 0 if no member responded.
 	ClusterID uint64
+	// Unlisted is true if only learners responded, which give no member list away: their member IDs in the last status
+	// told that ClusterID is that of this cluster. A recovery follows them. The record waits for a list.
+	Unlisted bool
 	// OtherClusterID is set if no member of the cluster responded, and a member of another etcd did. It never becomes
 	// the ID of the cluster.
 	OtherClusterID uint64

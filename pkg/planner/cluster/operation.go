@@ -10,12 +10,22 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // operationPatience is how long an operation waits until the cluster is fit for it. Then
 // the operation fails: an operation that waits for ever keeps all others out.
 const operationPatience = time.Hour
+
+// patienceForCopies is how long an operation may take that copies the database to so many members.
+func patienceForCopies(o *Observed, members int) time.Duration {
+	size := largestDatabase(o.Etcd.Members)
+	for i := range o.Cluster.Status.MemberStatuses {
+		size = max(size, o.Cluster.Status.MemberStatuses[i].DBSize) // members may not respond for a moment
+	}
+	return operationPatience + time.Duration(members)*waits.CopyTime(size)
+}
 
 // taskID names the task of one member in an operation.
 func taskID(op *v1beta2.ClusterOperation, member string) string { return op.ID + "/" + member }

@@ -30,8 +30,8 @@ func followReplacement(o *Observed, op *v1beta2.ClusterOperation) {
 			return
 		}
 	}
-	if o.Now.Sub(op.StartTime.Time) > operationPatience {
-		endReplacement(o.Now, op, fmt.Sprintf("the replacement is not complete after %s", operationPatience))
+	if patience := patienceForCopies(o, len(op.Members)); o.Now.Sub(op.StartTime.Time) > patience {
+		endReplacement(o.Now, op, fmt.Sprintf("the replacement is not complete after %s", patience))
 	}
 }
 

@@ -85,6 +85,10 @@ func TestReplaceInStatus(t *testing.T) {
 		{"the member list cannot be read", "a c d", edits(replaceAsked("b"), noQuorum), isRunning, "", "plan"},
 		{"it is cancelled", "a b c", edits(replaceAsked("b"), cancelledByUser("asked")), hasFailed, "", "was cancelled with the annotation etcd.database.coreos.com/cancel-operation; these members stay: b"},
 		{"it does not wait for ever", "a b d", edits(replaceAsked("b", "c"), late), hasFailed, "c=Succeeded", "not complete after 1h0m0s; these members stay: b"},
+		{"it may still copy two large databases", "a b d", edits(replaceAsked("b", "c"), late, hasDatabase(8<<30)), isRunning, "c=Succeeded", "plan"},
+		{"no member says its size, and the status does", "a b d", edits(replaceAsked("b", "c"), late, noQuorum, func(o *Observed) {
+			o.Cluster.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "a", DBSize: 8 << 30}}
+		}), isRunning, "", "plan"},
 		{"the cluster is hibernated", "", edits(replaceAsked("b"), asleep, noQuorum), hasFailed, "", "hibernated"},
 		{"a pause keeps it", "a b c", edits(replaceAsked("b"), pausedSpec, late), isRunning, "", "plan"},
 	} {

@@ -35,8 +35,12 @@ func followRestart(o *Observed, op *v1beta2.ClusterOperation) {
 		endRestart(o.Now, op, v1beta2.OperationSucceeded)
 		return
 	}
-	if o.Now.Sub(op.StartTime.Time) > operationPatience {
-		op.Message = fmt.Sprintf("the restart is not complete after %s; the remaining members restart as soon as that is safe", operationPatience)
+	copies := 0
+	if !isPersistent(o.Cluster) {
+		copies = desiredSize(o.Cluster) // another member replaces each
+	}
+	if patience := patienceForCopies(o, copies); o.Now.Sub(op.StartTime.Time) > patience {
+		op.Message = fmt.Sprintf("the restart is not complete after %s; the remaining members restart as soon as that is safe", patience)
 		endRestart(o.Now, op, v1beta2.OperationFailed)
 	}
 }

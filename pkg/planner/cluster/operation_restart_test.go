@@ -64,6 +64,7 @@ func TestRestartInStatus(t *testing.T) {
 		{"no member can be reached", "a b c", edits(restartAsked("a"), noQuorum), isRunning, "a=Running", ""},
 		{"another restart", "a b c", edits(restartAsked("a"), other), hasFailed, "a=Failed(it has not served since its restart)", "another restart"},
 		{"it is cancelled", "a b c", edits(restartAsked("a"), cancelled), hasFailed, "a=Failed(it has not served since its restart)", "the restart was cancelled"},
+		{"members without PVCs may still copy a large database", "a b:sick c:unasked", edits(restartAsked("a"), late, hasDatabase(8<<30)), isRunning, "a=Succeeded b=Running", ""},
 		{"a restart does not wait for ever", "a:claim b:claim,sick c:claim,unasked", edits(restartAsked("a"), late), hasFailed, "a=Succeeded b=Failed(it has not served since its restart)", "the restart is not complete after 1h0m0s"},
 		{"a hibernated cluster has no member to restart", "", edits(restartAsked("x"), asleep, noQuorum), hasSucceeded, "", "hibernated"},
 		{"a pause keeps it", "a b c", edits(restartAsked(), func(o *Observed) { o.Cluster.Spec.Paused = true }), v1beta2.OperationPending, "", ""},

@@ -7,6 +7,8 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -76,11 +78,17 @@ func isTied(o *Observed, p *Pod) bool {
 	}
 }
 
-// patienceForPrepared is how long a prepared pod may take: half of the time for which the cluster has not
-// been Ready. So each new pod, and perhaps a disk that its storage class retains, comes twice as late.
+// patienceForPrepared is how long a prepared pod may take: half of the time for which the cluster has been not Ready,
+// or a voter has been on a cordoned node. So each new pod, and perhaps a disk that its storage class retains,
+// comes twice as late.
 func patienceForPrepared(o *Observed) time.Duration {
-	ready := reportedCondition(o.Cluster.Status.Conditions, v1beta2.ClusterConditionReady)
-	return min(max(preparedPatience, sinceTransition(o.Now, ready)/2), maxPreparedPatience)
+	needed := time.Duration(0)
+	for _, need := range []v1beta2.ClusterCondition{
+		{Type: v1beta2.ClusterConditionReady, Status: corev1.ConditionFalse}, {Type: v1beta2.ClusterConditionOnCordonedNode, Status: corev1.ConditionTrue},
+	} {
+		needed = max(needed, lastedFor(o.Cluster.Status.Conditions, o.Now, need))
+	}
+	return min(max(preparedPatience, needed/2), maxPreparedPatience)
 }
 
 // isWaiting is true for a prepared pod in which nothing but the membership is missing.

@@ -79,6 +79,12 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 		{"one whose PVC is bound stays longer if the cluster has not been Ready for an hour", 3, "a:claim b:claim", edits(waitingPod("c", slow), bound, notReadyFor(time.Hour)), "scale-up: wait PodUnschedulable"},
 		{"one whose PVC is bound is made again after half of the time for which the cluster has not been Ready", 3, "a:claim b:claim", edits(waitingPod("c", unscheduled, func(p *Pod) { p.Made = testNow.Add(-31 * time.Minute) }), bound, notReadyFor(time.Hour)),
 			"scale-up: DeletePrepared c, DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
+		{"one whose PVC is bound is made again in time if the cluster has been Ready for a day", 3, "a:claim b:claim", edits(waitingPod("c", slow), bound, notReadyFor(24*time.Hour), func(o *Observed) {
+			o.Cluster.Status.Conditions[0].Status = corev1.ConditionTrue
+		}), "scale-up: DeletePrepared c, DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
+		{"one whose PVC is bound stays longer if a voter has been on a cordoned node for an hour", 3, "a:claim b:claim", edits(waitingPod("c", slow), bound, notReadyFor(time.Hour), func(o *Observed) {
+			o.Cluster.Status.Conditions[0].Type, o.Cluster.Status.Conditions[0].Status = v1beta2.ClusterConditionOnCordonedNode, corev1.ConditionTrue
+		}), "scale-up: wait PodUnschedulable"},
 		{"one that has a node and does not start", 3, "a b", edits(waitingPod("c", slow, func(p *Pod) { p.Waiting, p.Node = "", "n9" })), "scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
 		{"one whose image cannot be pulled stays", 3, "a b", edits(waitingPod("c", slow, func(p *Pod) { p.Waiting, p.Node = "ImagePullBackOff: etcd:9", "n9" })), "scale-up: wait ImageNotPulled"},
 		{"a volume whose pod was rejected gets a pod", 3, "a:claim b:claim", edits(unprepared, unusedPVC("c")), "scale-up: PreparePod c, wait WaitingForPod"},

@@ -3,7 +3,11 @@
 
 package cluster
 
-import "fmt"
+import (
+	"fmt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
 
 // ruleClusterID leaves members of an etcd that is not this cluster alone.
 func ruleClusterID(o *Observed) (Plan, bool) {
@@ -15,11 +19,11 @@ func ruleClusterID(o *Observed) (Plan, bool) {
 	if other == 0 {
 		return Plan{}, false
 	}
-	is := "has " + id
+	is, remedy := "has "+id, rowOf(ReasonClusterIDMismatch).Remedy
 	if !isKnown {
-		is = "has lost the record of its own. A response counts if the member list behind it names the member of that pod"
+		is = "has lost the record of its own. A response counts if the member list behind it names the member of that pod, or if the status names that learner with its ID"
+		remedy += fmt.Sprintf(" If they are the members of this cluster, write %x as clusterID into ConfigMap %s.", other, resources.RecordName(o.Cluster))
 	}
 	return wait(recheckWaiting, ReasonClusterIDMismatch,
-		fmt.Sprintf("the members respond with cluster ID %x and this cluster %s", other, is),
-		"Find out which process responds at the addresses of the members."), true
+		fmt.Sprintf("the members respond with cluster ID %x and this cluster %s", other, is), remedy), true
 }

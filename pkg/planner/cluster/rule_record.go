@@ -41,6 +41,8 @@ func completeRecord(o *Observed) resources.Record {
 	}
 	switch {
 	case r.ClusterID != "":
+	case hasBegun(o) && o.Etcd.Unlisted:
+		r.ClusterID = unknownClusterID
 	case hasBegun(o):
 		r.ClusterID = knownClusterID(o.Etcd.ClusterID)
 	default:

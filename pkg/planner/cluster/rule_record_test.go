@@ -46,6 +46,7 @@ func TestRuleRecord(t *testing.T) {
 		{"the client Service exists", 3, "", edits(unresponsive, noRecord, clients(Current)), "record: WriteRecord unknown"},
 		{"members respond", 3, "a b c", edits(noRecord), "record: WriteRecord c0ffee"},
 		{"members respond without a quorum", 3, "a:noleader b:nopod c:nopod", edits(noRecord, noQuorum), "record: WriteRecord c0ffee"},
+		{"only a learner responds", 3, "a:nopod b:nopod c:learner", edits(noRecord, noQuorum, func(o *Observed) { o.Etcd.Unlisted = true }), "record: WriteRecord unknown"},
 		{"no member responds", 3, "a b c", edits(noRecord, noQuorum, noID), "record: WriteRecord unknown"},
 		{"the cluster ID was removed", 3, "a b c", edits(func(o *Observed) { o.Record.ClusterID = "" }), "record: WriteRecord c0ffee"},
 

@@ -15,7 +15,7 @@ func ruleRecreatePods(o *Observed) (Plan, bool) {
 	var actions []Action
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if pvcByName(o.PVCs, c.Name) == nil || (o.Etcd.Linearizable && memberByName(o.Etcd.Members, c.Name) == nil) {
+		if pvcByName(o.PVCs, c.Name) == nil || (o.Etcd.Linearizable && !mayBeMember(o, c.Name)) {
 			continue // released, going away, or no longer a member: not ours to start
 		}
 		switch p := podByName(o.Pods, c.Name); {

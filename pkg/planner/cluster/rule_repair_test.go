@@ -6,6 +6,7 @@ package cluster
 import (
 	"strings"
 	"testing"
+	"time"
 )
 
 // TestRuleRepair takes a declaration back that has cost the quorum.
@@ -102,5 +103,23 @@ func TestRestartThatCannotStart(t *testing.T) {
 	})
 	if plan, found := awaitRestarts(&o, false); !found || !strings.Contains(plan.Wait.Message, "there is no such image") {
 		t.Errorf("waits for %+v", plan.Wait)
+	}
+}
+
+// TestMemberThatHangsDoesNotRestart: a rollout that waits for a member says whether that restarts.
+func TestMemberThatHangsDoesNotRestart(t *testing.T) {
+	for name, test := range map[string]struct {
+		started time.Duration
+		says    string
+	}{
+		"its container has just started": {time.Second, "member b restarts with version"},
+		"it hangs":                       {time.Hour, "member b does not respond, and other members restart after it"},
+	} {
+		o := observed(t, 3, "a b c", func(o *Observed) {
+			o.Pods[1].Started, o.Etcd.Members[1].Version, o.Etcd.Members[1].Health = o.Now.Add(-test.started), "", Unhealthy
+		})
+		if plan, found := awaitRestarts(&o, true); !found || !strings.Contains(plan.Wait.Message, test.says) || (plan.Wait.Remedy == noActionNeeded) != (test.started < time.Minute) {
+			t.Errorf("%s: %+v", name, plan.Wait)
+		}
 	}
 }

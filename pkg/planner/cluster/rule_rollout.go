@@ -158,9 +158,15 @@ func waitForRewriter(o *Observed, p *Pod, m *Member) Plan {
 func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 	for _, m := range listVoters(o.Etcd.Members) {
 		pod := podByName(o.Pods, m.Name)
-		if isRestarting(o, m) || (more && m.Version == "" && !isGone(pod) && changeDue(o, m) == asDeclared) {
-			return waitForPod(o.Cluster, pod, recheckWaiting, Wait{ReasonWaitingForMember, "member " + m.Name + " restarts with version " + pod.Version, noActionNeeded}), true
+		restarts := isRestarting(o, m)
+		if !restarts && (!more || m.Version != "" || isGone(pod) || changeDue(o, m) != asDeclared) {
+			continue
 		}
+		why := Wait{ReasonWaitingForMember, "member " + m.Name + " restarts with version " + pod.Version, noActionNeeded}
+		if !restarts && !isFresh(o.Now, pod) {
+			why.Message, why.Remedy = "member "+m.Name+" does not respond, and other members restart after it", serveAgain
+		}
+		return waitForPod(o.Cluster, pod, recheckWaiting, why), true
 	}
 	return Plan{}, false
 }

@@ -29,7 +29,7 @@ func ruleUnmanagedMembers(o *Observed) (Plan, bool) {
 	if len(unmanaged) == 0 {
 		return Plan{}, false
 	}
-	changing := func(m *Member) bool { return m.Learner || !m.Started || podAtAnotherURL(o, m) != "" }
+	changing := func(m *Member) bool { return m.Learner || !m.Started || ownAtAnotherURL(o, m) != "" }
 	if !slices.ContainsFunc(unmanaged, changing) {
 		if plan, heals := healBesideUnmanaged(o); heals {
 			return plan, true
@@ -77,11 +77,16 @@ func replaceLostBesideOthers(o *Observed, m *Member) Plan {
 	return removeVoter(o, m, RemoveLost)
 }
 
-// podAtAnotherURL returns the name of the pod of this cluster in which an unmanaged member runs; empty if none.
-func podAtAnotherURL(o *Observed, m *Member) string {
+// ownAtAnotherURL returns the name of the pod or PVC of this cluster to which an unmanaged member belongs; empty if there is none.
+func ownAtAnotherURL(o *Observed, m *Member) string {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned && isOwnUnderAnotherURL(o, m, p.Name) {
 			return p.Name
+		}
+	}
+	for i := range o.PVCs {
+		if c := &o.PVCs[i]; c.Owned && isOwnUnderAnotherURL(o, m, c.Name) {
+			return c.Name
 		}
 	}
 	return ""
@@ -128,9 +133,9 @@ const maxRepeated = 128
 // removeUnmanaged is the remedy: what removes an unmanaged member. A member of this cluster whose peer URL was
 // changed gets its URL back instead.
 func removeUnmanaged(o *Observed, m *Member) string {
-	if pod := podAtAnotherURL(o, m); pod != "" {
-		return fmt.Sprintf("It is the member of pod %s, and its peer URL was changed. Set the URL back: kubectl etcd ctl %s -n %s -- member update %s --peer-urls=%s.",
-			pod, o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), resources.PeerURL(o.Cluster, pod))
+	if name := ownAtAnotherURL(o, m); name != "" {
+		return fmt.Sprintf("It is member %s of this cluster, and its peer URL was changed. Set the URL back: kubectl etcd ctl %s -n %s -- member update %s --peer-urls=%s.",
+			name, o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), resources.PeerURL(o.Cluster, name))
 	}
 	return fmt.Sprintf("Stop that member and remove it: kubectl etcd ctl %s -n %s -- member remove %s. Without the plugin: etcdctl member remove %s.",
 		o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), hexID(m.ID))

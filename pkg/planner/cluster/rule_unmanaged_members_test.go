@@ -24,6 +24,8 @@ func TestRuleUnmanagedMembers(t *testing.T) {
 		{"a lost member is removed", 3, "a:nopod b c d:podless", nil, "unmanaged-members: RemoveMember a Lost"},
 		{"a lost member stays if the others are no quorum without the unmanaged members", 3, "a:nopod b c d:podless e:podless", nil, "unmanaged-members: FindMember a, wait QuorumAtRisk"},
 		{"a member whose peer URL was changed keeps its pod and its PVC", 3, "a:claim b:claim c:claim", edits(atAnotherURL("c")), "unmanaged-members: wait UnmanagedMember"},
+		{"a member whose peer URL was changed gets its pod back", 3, "a:claim b:claim c:claim,nopod", edits(atAnotherURL("c")), "recreate-pods: CreatePod c[a b 3 c]"},
+		{"a PVC of a removed member beside it gets none", 3, "a:claim b:claim c:claim", edits(atAnotherURL("c"), withPVC("d", true)), "unmanaged-members: wait UnmanagedMember"},
 		{"the successor of a removed member joins", 3, "b c d:podless", nil, "unmanaged-members: AddLearner c-new, AdmitPod c-new[b c d c-new]"},
 	})
 }
@@ -38,6 +40,12 @@ func atAnotherURL(name string) func(*Observed) {
 
 // TestPeerURLIsSetBack: the remedy for a member of the cluster at another peer URL does not remove it.
 func TestPeerURLIsSetBack(t *testing.T) {
+	for _, members := range []string{"a b c", "a:claim b:claim c:claim,nopod"} {
+		o := observed(t, 3, members, atAnotherURL("c"))
+		if text := removeUnmanaged(&o, listUnmanaged(o.Etcd.Members)[0]); strings.Contains(text, "remove") || !strings.Contains(text, "member update 3") {
+			t.Errorf("%s: %s", members, text)
+		}
+	}
 	b := statusOf(observed(t, 3, "a b c", atAnotherURL("c"))).BlockedBy
 	if b == nil || strings.Contains(b.Unblock, "remove") || !strings.Contains(b.Unblock, "member update 3 --peer-urls=http://c.c.n.svc:2380") {
 		t.Errorf("the controller waits for %+v", b)
