@@ -77,6 +77,7 @@ func TestLongNodeFaults(t *testing.T) {
 func TestSchedulesThatFailed(t *testing.T) {
 	for seed, what := range map[uint64]string{
 		42011224: "a member that leads was removed while one was lost with its PVC and another was out of reach",
+		42001651: "the alarm of the members of before was disarmed, and a recovery member had restored a full database",
 		42012200: "a member with a full database was restarted before the one that had restarted was ready",
 		42017431: "an empty PVC of a cluster whose pods a quota rejected went with the cluster that the API lost",
 		117:      "the recovery member lost its volume right after it had taken over",

@@ -50,12 +50,12 @@ func (w *World) noteFull(at *simetcd.Process, err error) {
 	}
 }
 
-// fullMember returns a member that served with a full database within the last minute, and whose pod still has
+// fullMember returns a member of an etcd that served with a full database within the last minute, and whose pod still has
 // that quota; empty if there is none. A member that is away for longer keeps no alarm raised.
-func (w *World) fullMember() (name string) {
+func (w *World) fullMember(of *simetcd.Lineage) (name string) {
 	for at, when := range w.servedFull {
 		_, exists := at.Run.Pod()
-		isMember := at.Dir.Lineage.Members.Find(at.Dir.Id) != nil // one that was removed a moment ago may still respond
+		isMember := at.Dir.Lineage == of && at.Dir.Lineage.Members.Find(at.Dir.Id) != nil // one that was removed a moment ago may still respond
 		if exists && isMember && w.Elapsed-when < time.Minute {
 			name = max(name, at.Run.Name()) // the same one in each replay
 		}
@@ -65,10 +65,10 @@ func (w *World) fullMember() (name string) {
 
 // DisarmNoSpace implements cluster.Etcd.
 func (p etcdPort) DisarmNoSpace(ctx context.Context, target etcd.Target, id uint64) (disarmed bool, err error) {
-	if full := p.c.W.fullMember(); full != "" {
-		p.c.W.Violated("L2", "the alarm NOSPACE is disarmed, and the database of %s was full when it last served", full)
-	}
 	err = p.change(ctx, "disarm NOSPACE", target, func(at *simetcd.Process) error {
+		if full := p.c.W.fullMember(at.Dir.Lineage); full != "" {
+			p.c.W.Violated("L2", "the alarm NOSPACE is disarmed, and the database of %s was full when it last served", full)
+		}
 		disarmed, err = p.c.W.Etcd.Disarm(at, id)
 		return err
 	})
