@@ -96,19 +96,33 @@ func (a *CA) CrossSign(next *CA) error {
 	return err
 }
 
+// IsCrossSigned is true if the CA before this CA has signed it, and that is still valid.
+func (a *CA) IsCrossSigned(now time.Time) bool {
+	return a.CrossSigned != nil && now.Before(a.CrossSigned.NotAfter)
+}
+
+// IsCrossSignedBy is true if a CA has signed CrossSigned.
+func (a *CA) IsCrossSignedBy(other *x509.Certificate) bool {
+	return a.CrossSigned != nil && isSigned(a.CrossSigned, other)
+}
+
+// Before returns Previous, if it is known.
+func (a *CA) Before() []*x509.Certificate {
+	if a.Previous == nil {
+		return nil
+	}
+	return []*x509.Certificate{a.Previous}
+}
+
 // CrossPEM returns what leads from the CA that cross-signed this CA to this CA; nil if none did.
 func (a *CA) CrossPEM() []byte { return PEM(a.cross()...) }
 
 // cross returns CrossSigned and Previous, as far as there are any.
 func (a *CA) cross() []*x509.Certificate {
-	switch {
-	case a.CrossSigned == nil:
+	if a.CrossSigned == nil {
 		return nil
-	case a.Previous == nil:
-		return []*x509.Certificate{a.CrossSigned}
-	default:
-		return []*x509.Certificate{a.CrossSigned, a.Previous}
 	}
+	return append([]*x509.Certificate{a.CrossSigned}, a.Before()...)
 }
 
 // Template describes a certificate to issue.
@@ -179,7 +193,7 @@ func (a *CA) Issue(t Template, now time.Time) (chain, key []byte, err error) {
 		return nil, nil, err
 	}
 	list := []*x509.Certificate{leaf}
-	if a.CrossSigned != nil && now.Before(a.CrossSigned.NotAfter) {
+	if a.IsCrossSigned(now) {
 		list = append(list, a.cross()...)
 	}
 	if key, err = keyPEM(private); err != nil {

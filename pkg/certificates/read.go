@@ -144,6 +144,9 @@ func (p *Pair) CheckNamed(now time.Time, known []*x509.Certificate, names string
 	return p.Check(now, Named(slices.Concat(known, p.Chain[1:]), names), nil, purposes...)
 }
 
+// IsSignedBy is true if a CA has signed the certificate itself.
+func (p *Pair) IsSignedBy(ca *x509.Certificate) bool { return isSigned(p.Leaf, ca) }
+
 func (p *Pair) verify(now time.Time, trusted []*x509.Certificate, purpose x509.ExtKeyUsage) error {
 	err := verifyChain(now, p.Chain, trusted, purpose)
 	if err == nil {

@@ -84,3 +84,32 @@ func TestLostSecretsAfterRotation(t *testing.T) {
 		report(t, r, variant)
 	}
 }
+
+// putCABack applies the Secret of a CA after another CA has replaced it. In every second schedule that CA was
+// cross-signed by one before.
+func putCABack(s *schedules.Schedule) {
+	s.Certificates, s.Volumes, s.Size, s.Deadly = true, s.Seed/2%2 == 0, 3, false
+	s.Events = nil
+	at := time.Minute
+	if s.Seed%2 == 0 {
+		s.Events = append(s.Events, schedules.Event{At: at, Kind: schedules.EventRotateCA, B: 1, For: 6 * time.Second})
+		at += 4 * time.Minute
+	}
+	// That is while both are trusted, while members restart, and after that.
+	later := 5*time.Second + time.Duration(s.Seed/4%8)*20*time.Second
+	s.Events = append(s.Events,
+		schedules.Event{At: at, Kind: schedules.EventOldCA},
+		schedules.Event{At: at + time.Second, Kind: schedules.EventRotateCA, B: 2, For: 6 * time.Second},
+		schedules.Event{At: at + later, Kind: schedules.EventOldCA, A: 1})
+}
+
+// TestOlderCAIsPutBack plays a CA that comes back after another CA has replaced it, at several times of the
+// replacement.
+func TestOlderCAIsPutBack(t *testing.T) {
+	variant := Variant{Name: "an older CA is put back", story: putCABack}
+	total, failed := playAll(32, 0, variant, nil)
+	t.Logf("%v\n%d violations", total, len(failed))
+	for _, r := range failed[:min(len(failed), 2)] {
+		report(t, r, variant)
+	}
+}

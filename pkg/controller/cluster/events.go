@@ -37,7 +37,9 @@ const (
 	EventCAIssued  = "CAIssued"
 	EventCADropped = "CADropped"
 	// EventCARestored: the Secret of the CA was deleted or damaged. The controller has written it back from memory.
-	EventCARestored           = "CARestored"
+	EventCARestored = "CARestored"
+	// EventCAReturned: a person or a program has put an older Secret of the CA back. The controller trusts both CAs until all members trust the older one and have certificates of it.
+	EventCAReturned           = "CAReturned"
 	EventCertificateIssued    = "CertificateIssued"
 	EventCertificateRequested = "CertificateRequested"
 	// EventCertificatesWrong: a certificate or its Secret cannot be used. The message is that of the condition CertificatesValid: it names the Secret and the remedy.

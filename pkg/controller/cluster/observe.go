@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"crypto/x509"
 	"fmt"
 	"net"
 	"slices"
@@ -62,6 +63,8 @@ type seen struct {
 	certificates map[v1beta2.CertificateUse]*certificates.Pair
 	// signer is the CA of a cluster whose certificates are issued here.
 	signer *signer
+	// needed are the CAs that must stay trusted and that its Secret does not list.
+	needed []*x509.Certificate
 	// identity is what the controller shows to members: its own certificate, or another
 	// certificate that members accept; nil if there is none.
 	identity *certificates.Pair

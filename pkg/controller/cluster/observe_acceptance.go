@@ -18,14 +18,14 @@ import (
 func (s *seen) observeAcceptance() {
 	if s.signer != nil {
 		for i := range s.Pods {
-			s.Pods[i].TrustsCA = s.trustsCA(&s.Pods[i])
+			s.Pods[i].TrustsCA, s.Pods[i].TrustsPrevious = s.trustsCA(&s.Pods[i]), s.trustsPrevious(&s.Pods[i])
 		}
 	}
 	s.identity = s.certificates[v1beta2.CertificateUseOperator]
 	if !resources.IssuesCertificates(s.Cluster) {
 		return
 	}
-	if accepted := s.acceptedIdentity(); accepted != nil {
+	if accepted := s.acceptedIdentity(""); accepted != nil {
 		s.identity, s.CanAuthenticate = accepted, true
 	}
 }
@@ -35,11 +35,46 @@ func (s *seen) trustsCA(p *planner.Pod) bool {
 	return p.Trust == certificates.Trust(s.signer.trusted) || len(certificates.Named([]*x509.Certificate{s.signer.ca.Certificate}, p.PeerCAs)) > 0
 }
 
+// trustsPrevious is true if a member was started with the CA that has cross-signed the present one.
+func (s *seen) trustsPrevious(p *planner.Pod) bool {
+	ca := s.signer.ca
+	if !ca.IsCrossSigned(s.Now) {
+		return false
+	}
+	return slices.ContainsFunc(certificates.Named(slices.Concat(s.signer.trusted, ca.Before()), p.PeerCAs), ca.IsCrossSignedBy)
+}
+
+// neededCAs returns the CAs that the Secret of the CA does not list although they must stay trusted:
+// they have signed a present certificate, and a member was started with them. The Secrets of the members
+// hold them. The controller ends the trust in a CA only when it has signed no certificate any more, so
+// such a CA is missing after an older Secret of the CA was put back. A CA that no member knows is
+// none of the cluster.
+func (s *seen) neededCAs() []*x509.Certificate {
+	var list []*x509.Certificate
+	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
+		if pair := s.certificates[use]; pair != nil {
+			list = append(list, pair.CAs...)
+		}
+	}
+	return slices.DeleteFunc(s.trustedByPods(list), func(ca *x509.Certificate) bool {
+		if slices.ContainsFunc(s.signer.trusted, ca.Equal) || !s.Now.Before(ca.NotAfter) {
+			return true
+		}
+		for _, pair := range s.certificates {
+			if pair.IsSignedBy(ca) {
+				return false
+			}
+		}
+		return true
+	})
+}
+
 // acceptedIdentity returns the certificate that most members accept from the controller; nil if
 // members run and accept none. It is the controller's own, unless that was lost or members do
 // not trust the CA that signed it. One CA signs all certificates of the cluster, and members
 // take each of them from a client: so the controller reaches them as long as one is left.
-func (s *seen) acceptedIdentity() *certificates.Pair {
+// The certificate of the use except, if any, is left out.
+func (s *seen) acceptedIdentity(except v1beta2.CertificateUse) *certificates.Pair {
 	known, pods := slices.Clone(s.trustedCAs()), 0
 	for _, pair := range s.certificates {
 		known = append(known, pair.CAs...)
@@ -53,7 +88,7 @@ func (s *seen) acceptedIdentity() *certificates.Pair {
 	most := 0
 	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient, v1beta2.CertificateUseServer, v1beta2.CertificateUsePeer} {
 		pair := s.certificates[use]
-		if pair == nil {
+		if pair == nil || use == except {
 			continue
 		}
 		own := use == v1beta2.CertificateUseOperator

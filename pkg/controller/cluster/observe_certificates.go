@@ -84,6 +84,10 @@ func observeCertificates(ctx context.Context, r *run) {
 	}
 	r.seen.observeTrust()
 	r.seen.observeAcceptance()
+	if r.seen.signer != nil {
+		r.seen.needed = r.seen.neededCAs()
+		r.seen.CA.Lacks = len(r.seen.needed) > 0
+	}
 	if slices.ContainsFunc(r.seen.Certificates, func(c certplanner.Certificate) bool { return c.State != certplanner.Usable }) {
 		r.secrets.invalidate(r.key)
 	}

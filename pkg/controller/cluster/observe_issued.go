@@ -64,8 +64,7 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 		describeCertificate(&o, c)
 		o.Renewal = certificates.Renewal(c)
 		r.seen.CA.Overlap = len(r.seen.signer.trusted) > 1
-		cross := r.seen.signer.ca.CrossSigned
-		r.seen.CA.CrossSigned = cross != nil && r.seen.Now.Before(cross.NotAfter)
+		r.seen.CA.CrossSigned = r.seen.signer.ca.IsCrossSigned(r.seen.Now)
 		switch {
 		case r.seen.Now.After(c.NotAfter):
 			err = certificates.ErrExpired

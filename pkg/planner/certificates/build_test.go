@@ -25,7 +25,7 @@ func observed(uses []v1beta2.CertificateUse, edits ...edit) *Observed {
 		})
 	}
 	for _, name := range []string{"a", "b", "c"} {
-		o.Pods = append(o.Pods, Pod{Name: name, UID: "pod-" + name, Trust: "now", Accepts: true, TrustsCA: true, Running: true, HasPVC: true, Notified: true, Refreshed: true})
+		o.Pods = append(o.Pods, Pod{Name: name, UID: "pod-" + name, Trust: "now", Accepts: true, TrustsCA: true, TrustsPrevious: true, Running: true, HasPVC: true, Notified: true, Refreshed: true})
 	}
 	for _, e := range edits {
 		e(o)
@@ -81,6 +81,17 @@ func allTrusted(o *Observed) {
 		o.Pods[i].Trust, o.Pods[i].TrustsCA = "before", false
 	}
 }
+
+// olderCA is after the Secret of an older CA was put back: no member trusts it, nor the one that has
+// cross-signed it.
+func olderCA(o *Observed) {
+	for i := range o.Pods {
+		o.Pods[i].TrustsCA, o.Pods[i].TrustsPrevious = false, false
+	}
+}
+
+// lacking has the CA's Secret not list what members need.
+func lacking(o *Observed) { o.CA.Lacks = true }
 
 // withoutPVC has pod c keep its data in the pod.
 func withoutPVC(o *Observed) { o.Pods[2].HasPVC = false }

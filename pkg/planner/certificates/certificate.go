@@ -129,13 +129,17 @@ func (c *Certificate) remediation() string {
 // explainIssued is Explain for a certificate that the controller issues.
 func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation string) {
 	if o.isCutOff() && (c.isLost() || c.Use == v1beta2.CertificateUseCA) {
-		ca, peer := o.certificateOfCA(), o.ofUse(v1beta2.CertificateUsePeer)
 		return ReasonPeerCertificateLost,
 			c.Message + "; the CA and the certificate of the peers were lost together. Running members serve with what they have mounted and accept nothing that another CA signs. Without PVCs they cannot restart together",
-			"Restore Secrets " + ca.Secret + " and " + peer.Secret + " from a backup of Secrets. Without one, back up the cluster and restore it into a new cluster."
+			o.restorePeer()
+	}
+	if o.Paused && o.Bootstrapped && c.isLost() {
+		remedy := "Set spec.paused=false, or restore Secret " + c.Secret + " from a backup of Secrets."
+		return c.Reason(), c.Message + "; while spec.paused is true the controller issues only what all members accept. Members serve on. " +
+			"A pod that starts waits for each Secret that it mounts, and nothing is renewed without the CA. " + remedy, remedy
 	}
 	if p := o.rejecting(); p != nil && c.isLost() {
-		return ReasonTrustPending, c.Message + "; it is issued as soon as all members accept it: " + trustPending(p), diagnosis.NoActionYet
+		return ReasonTrustPending, c.Message + "; it is issued as soon as all members accept it: " + o.trustPending(p), diagnosis.NoActionYet
 	}
 	return c.Reason(), c.Message, c.remediation()
 }

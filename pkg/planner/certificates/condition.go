@@ -34,7 +34,7 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 			"member "+p.Name+" does not trust the CA that signed the present certificates, and rejects them at its next connection. "+o.regainTrust())
 	}
 	if p := o.rejecting(); p != nil {
-		return is(t, corev1.ConditionFalse, ReasonTrustPending, trustPending(p))
+		return is(t, corev1.ConditionFalse, ReasonTrustPending, o.trustPending(p))
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; o.Distrusts(p.Trust) {
@@ -83,12 +83,24 @@ func (o *Observed) regainTrust() string {
 	case len(o.RestartTogether()) > 0:
 		return "All members restart together, which is an outage of seconds; all data is on PVCs."
 	default:
-		return "Members without PVCs do not restart together. Restore the Secrets of the former CA and of the peers from a backup of Secrets, or back up the cluster and restore it into a new cluster."
+		return "Members without PVCs do not restart together. " + o.restorePeer()
 	}
 }
 
-func trustPending(p *Pod) string {
-	return "the CA before the present one was lost with its key, and member " + p.Name + " does not trust the present one before it restarts"
+// restorePeer says what helps where no certificate is left that members accept from each other. One that
+// they accept is enough: the next CA takes over while that is in use. A backup of the data needs one that
+// they accept from a client.
+func (o *Observed) restorePeer() string {
+	remedy := "Restore Secret " + o.ofUse(v1beta2.CertificateUsePeer).Secret + " from a backup of Secrets that was made after the last rotation of the CA. Without one, "
+	if o.CanAuthenticate {
+		return remedy + "back up the cluster and restore it into a new cluster."
+	}
+	return remedy + "restore the last backup of the cluster into a new cluster: members accept no client that could back up what was written since."
+}
+
+func (o *Observed) trustPending(p *Pod) string {
+	return "the CA before the present one was lost with its key, or an older CA was put back into Secret " + o.certificateOfCA().Secret +
+		": member " + p.Name + " does not trust the present one before it restarts"
 }
 
 func is(t v1beta2.ClusterConditionType, status corev1.ConditionStatus, reason, message string) v1beta2.ClusterCondition {

@@ -47,9 +47,13 @@ func TestCondition(t *testing.T) {
 		{"a member accepts them", static(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
 		{"a member trusts what was trusted before", issued(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
 		{"members reject each other and restart together", issued(trusts("before"), rejects, notCrossSigned), corev1.ConditionFalse, "CANotTrusted", "All members restart together"},
-		{"members without PVCs reject each other", issued(trusts("before"), rejects, notCrossSigned, withoutPVC), corev1.ConditionFalse, "CANotTrusted", "Restore the Secrets"},
+		{"members without PVCs reject each other", issued(trusts("before"), rejects, notCrossSigned, withoutPVC), corev1.ConditionFalse, "CANotTrusted", "Restore Secret s-Peer"},
 		{"a certificate is issued when all trust the next CA", issued(overlap, notCrossSigned, operator(func(c *Certificate) { lost(c); c.Use = v1beta2.CertificateUseClient }), trusts("before")), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
 		{"the CA and the peers were lost, without a PVC", issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC), corev1.ConditionFalse, "PeerCertificateLost", "lost together"},
+		{"an older CA was put back", issued(olderCA, overlap), corev1.ConditionFalse, "TrustPending", "an older CA was put back into Secret s-CA: member a"},
+		{"the CA was lost while it is paused", issued(inState(0, Missing), paused), corev1.ConditionFalse, "SecretMissing", "Set spec.paused=false, or restore Secret s-CA"},
+		{"a lost certificate is issued again while it is paused", issued(inState(1, Missing), paused), corev1.ConditionUnknown, "Issuing", "Secret s-Peer"},
+		{"a lost certificate waits for trust and for the pause", issued(inState(1, Missing), olderCA, paused), corev1.ConditionFalse, "SecretMissing", "A pod that starts waits for each Secret that it mounts"},
 		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", ""},
 		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionFalse, "TrustPending", "member b does not trust"},
 		{"a pod that does not say what it trusts", issued(trusts("")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
@@ -58,6 +62,22 @@ func TestCondition(t *testing.T) {
 		c := test.o.Condition()
 		if c.Type != v1beta2.ClusterConditionCertificatesValid || c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
 			t.Errorf("%s: %s is %s (%s: %s), want %s (%s: %s)", test.name, c.Type, c.Status, c.Reason, c.Message, test.status, test.reason, test.says)
+		}
+	}
+}
+
+// TestRemedyOfLostPeerCertificate: the Secret of the peers is enough, and nothing backs a cluster up that accepts
+// no client.
+func TestRemedyOfLostPeerCertificate(t *testing.T) {
+	for can, want := range map[bool]string{true: "back up the cluster", false: "restore the last backup"} {
+		o := issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC)
+		o.CanAuthenticate = can
+		reason, _, remedy := o.Explain(&o.Certificates[0])
+		if reason != ReasonPeerCertificateLost || !strings.HasPrefix(remedy, "Restore Secret s-Peer from") || !strings.Contains(remedy, want) {
+			t.Errorf("members accept the controller %t: %s, %q; want %q", can, reason, remedy, want)
+		}
+		if got := describe(issued(inState(0, Missing), notCrossSigned, allTrusted, withoutPVC).Decide()); got != "First CA" {
+			t.Errorf("after the Secret of the peers was restored: %q", got)
 		}
 	}
 }

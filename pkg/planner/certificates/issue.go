@@ -41,6 +41,9 @@ const (
 	CASuccessor CAMode = "Successor"
 	// CAKept: the CA whose Secret was lost is written back from memory.
 	CAKept CAMode = "Kept"
+	// CAReturned: an older CA was put back into the Secret. It signs from now on, and the CAs that members
+	// need until they trust it stay trusted.
+	CAReturned CAMode = "Returned"
 )
 
 // IssueCertificate issues the certificate for one use.
@@ -107,6 +110,8 @@ func (o *Observed) issue() Steps {
 		return Steps{}
 	case ca.isAbsent() && o.CA.Kept:
 		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CAKept}}
+	case ca.State == Usable && o.CA.Lacks:
+		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CAReturned}}
 	case o.isCutOff():
 		return Steps{Issue: slices.DeleteFunc(o.issueLeaves(), func(i IssueCertificate) bool { return i.Change != ChangeStandIn })}
 	case ca.State != Usable:
@@ -125,23 +130,29 @@ func (o *Observed) issue() Steps {
 	return Steps{}
 }
 
-// renewWhilePaused renews certificates that expire. A pause must not end the service of
-// members that run. Nothing restarts for a renewal: etcd reads a new certificate by itself,
-// and the CA that is replaced has cross-signed its successor. Everything else waits for the
-// end of the pause.
+// renewWhilePaused renews certificates that expire, and writes lost ones again. A pause must not end
+// the service of members that run, or keep one from starting again in its pod. Nothing restarts for
+// a certificate: etcd reads a new one by itself, and members accept what signs it. Everything else
+// waits for the end of the pause, also a CA that members do not know.
 func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
-	if !o.Bootstrapped || ca.State != Usable {
+	switch {
+	case !o.Bootstrapped:
 		return Steps{}
-	}
-	if o.canReplaceCA() && ca.isDue(o.Now) {
+	case ca.isAbsent() && o.CA.Kept:
+		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CAKept}}
+	case ca.State != Usable:
+		return Steps{}
+	case o.CA.Lacks:
+		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CAReturned}}
+	case o.canReplaceCA() && ca.isDue(o.Now):
 		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CASuccessor}}
 	}
 	return Steps{Issue: o.issueLeaves()}
 }
 
 // canReplaceCA is true if a new CA may take over: of two that are trusted the older one goes
-// first.
-func (o *Observed) canReplaceCA() bool { return !o.CA.Overlap && o.allTrust() }
+// first, and members that do not know the present CA would not accept the one that it has cross-signed.
+func (o *Observed) canReplaceCA() bool { return !o.CA.Overlap && o.allTrust() && o.isAccepted() }
 
 // isRotationRequested is true for a request for a new CA that was not carried out yet. A request
 // that no longer exists has no effect, as after the state of the API was rolled back.
@@ -168,7 +179,7 @@ func (o *Observed) issueLeaves() []IssueCertificate {
 // have been read.
 func (o *Observed) LeafChange(c *Certificate) (change Change, due bool) {
 	if o.Paused {
-		return ChangeAll, o.runsOut(c)
+		return ChangeAll, (c.isLost() || c.State == Usable && c.isDue(o.Now)) && o.isAccepted()
 	}
 	accepted := o.isAccepted()
 	switch {
@@ -201,13 +212,6 @@ func (o *Observed) changeOfLost(use v1beta2.CertificateUse) (change Change, due 
 	case v1beta2.CertificateUseCA, v1beta2.CertificateUseClient:
 	}
 	return ChangeLost, false
-}
-
-// runsOut is true for a certificate that has expired, or is to be renewed, if what replaces it
-// is accepted.
-func (o *Observed) runsOut(c *Certificate) bool {
-	runsOut := c.State == Expired || c.State == Usable && c.isDue(o.Now)
-	return runsOut && o.isAccepted()
 }
 
 // endOverlap drops the old CA once nothing presents a certificate that it signed: no

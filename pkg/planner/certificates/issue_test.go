@@ -79,7 +79,11 @@ func TestIssue(t *testing.T) {
 		{"nothing while it is hibernated", issued(inState(1, Missing), func(o *Observed) { o.Hibernated = true }), ""},
 		{"nothing while it is deleted", issued(inState(1, Missing), func(o *Observed) { o.Deleting = true }), ""},
 
-		{"nothing new while it is paused", issued(inState(1, Missing), paused), ""},
+		{"a lost certificate is issued again while it is paused", issued(inState(1, Missing), inState(2, Unusable), paused), "issue Peer All, issue Server All"},
+		{"a lost certificate that members would reject is not issued while it is paused", issued(inState(1, Missing), notCrossSigned, trusts("before"), paused), ""},
+		{"the CA is kept in memory while it is paused", issued(inState(0, Missing), inState(1, Missing), kept, paused), "Kept CA"},
+		{"an older CA was put back while it is paused", issued(olderCA, lacking, inState(1, Expired), paused), "Returned CA"},
+		{"an older CA is no base for the next one while it is paused", issued(olderCA, certificate(0, renewNow), paused), ""},
 		{"what runs out is renewed while it is paused", issued(certificate(1, renewNow), paused), "issue Peer All"},
 		{"what has run out is renewed while it is paused", issued(inState(1, Expired), paused), "issue Peer All"},
 		{"a certificate of the CA before is renewed while it is paused, if all accept that", issued(certificate(1, unsigned), certificate(1, renewNow), paused), "issue Peer All"},
@@ -99,6 +103,14 @@ func TestIssue(t *testing.T) {
 		{"the CA is due for renewal", issued(certificate(0, renewNow)), "Successor CA"},
 		{"no new CA before all members trust the present CA", issued(rotationAsked, trusts("before")), ""},
 		{"no new CA while an older one is trusted", issued(rotationAsked, overlap), ""},
+
+		{"an older CA was put back: what members need is listed first", issued(olderCA, lacking, rotationAsked, certificate(1, unsigned), certificate(2, unsigned)), "Returned CA"},
+		{"an older CA that all members trust was put back", issued(lacking, certificate(1, unsigned)), "Returned CA"},
+		{"an older CA was put back, and the certificate of the peers is lost", issued(olderCA, lacking, inState(1, Missing), withoutPVC), "Returned CA"},
+		{"an older CA was put back: it is distributed", issued(olderCA, overlap, certificate(1, unsigned), certificate(2, signedBefore)), "issue Peer Bundle"},
+		{"an older CA was put back: members without PVCs are not cut off", issued(olderCA, overlap, inState(1, Missing), withoutPVC), ""},
+		{"an older CA was put back: it cross-signs no other CA", issued(olderCA, rotationAsked), ""},
+		{"an older CA was put back and all members trust it", issued(overlap, notCrossSigned, certificate(1, signedBefore)), "issue Peer All"},
 
 		{"cross-signed: the certificate is issued at once", issued(overlap, certificate(1, unsigned), trusts("before")), "issue Peer All"},
 		{"not cross-signed and not trusted: the CA is distributed first", issued(overlap, notCrossSigned, certificate(1, unsigned), trusts("before")), "issue Peer Bundle"},
@@ -223,7 +235,7 @@ func TestLeafChange(t *testing.T) {
 		due    bool
 	}{
 		{"it does not exist", issued(), Certificate{State: Missing}, ChangeAll, true},
-		{"it does not exist, and the cluster is paused", issued(paused), Certificate{State: Missing}, ChangeAll, false},
+		{"it does not exist, and the cluster is paused", issued(paused), Certificate{State: Missing}, ChangeAll, true},
 		{"it has expired, and the cluster is paused", issued(paused), Certificate{State: Expired}, ChangeAll, true},
 		{"it does not exist, and its CA is not trusted yet", issued(overlap, notCrossSigned, trusts("before")), Certificate{Use: v1beta2.CertificateUseClient, State: Missing}, ChangeLost, false},
 		{"its CA is not trusted yet", issued(overlap, notCrossSigned, trusts("before")),

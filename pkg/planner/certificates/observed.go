@@ -67,6 +67,9 @@ type CA struct {
 	// Kept is true if the Secret of the CA was lost and the controller still has its content in
 	// memory.
 	Kept bool
+	// Lacks is true if the Secret of the CA does not list a CA that members trust and that has signed a
+	// present certificate: a person or a program has put an older Secret back.
+	Lacks bool
 }
 
 // Pod is what is known of the certificates of one pod.
@@ -80,6 +83,8 @@ type Pod struct {
 	Accepts bool
 	// TrustsCA is true if the present CA is one of those that its member read when it started.
 	TrustsCA bool
+	// TrustsPrevious is true if one of them has signed the present CA.
+	TrustsPrevious bool
 	// Running is true while etcd runs in it, and HasPVC if its data outlives the pod.
 	Running, HasPVC bool
 	// Notified is true if the last certificates that the kubelet of the pod was notified of are

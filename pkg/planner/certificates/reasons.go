@@ -16,7 +16,7 @@ const (
 	ReasonCertificateUnusable = "CertificateUnusable"
 	// ReasonNameConflict: an object of a name that this cluster needs exists and is not owned by it. Ends when that object is deleted.
 	ReasonNameConflict = "NameConflict"
-	// ReasonPeerCertificateLost: the Secrets of the CA and of the peers were lost together, and members without PVCs cannot restart together to trust others. Ends when both Secrets are restored.
+	// ReasonPeerCertificateLost: the Secrets of the CA and of the peers were lost together, and members without PVCs cannot restart together to trust others. Ends when the Secret of the peers is restored.
 	ReasonPeerCertificateLost = "PeerCertificateLost"
 	// ReasonSecretIncomplete: a Secret lacks an entry. Ends when the Secret has it.
 	ReasonSecretIncomplete = "SecretIncomplete"
@@ -24,7 +24,7 @@ const (
 	ReasonSecretMissing = "SecretMissing"
 	// ReasonSecretUnreadable: a Secret could not be read. Ends when it can.
 	ReasonSecretUnreadable = "SecretUnreadable"
-	// ReasonTrustPending: the CA was lost with its key, and a member does not trust the next one yet. Ends when the last such member has restarted.
+	// ReasonTrustPending: the CA was lost with its key, or an older one was put back, and a member does not trust the present one yet. Ends when the last such member has restarted.
 	ReasonTrustPending = "TrustPending"
 
 	// ReasonAllUsable: every certificate can be used. The good state.

@@ -26,7 +26,7 @@ func (o *Observed) Distrusts(trust string) bool {
 	if o.CA == nil {
 		return trust != "" && o.untrusting() == nil
 	}
-	return (!o.CA.Overlap || !o.CA.CrossSigned) && o.untrusting() == nil
+	return (!o.CA.Overlap || !o.CA.CrossSigned || !o.isAccepted()) && o.untrusting() == nil
 }
 
 // RestartTogether returns the pods whose members must restart at the same time; none if there
@@ -66,18 +66,22 @@ func (o *Observed) untrusting() *Pod {
 	return nil
 }
 
-// isAccepted is true if every member accepts what the present CA signs: because the CA before
-// it cross-signed it, or because each member has started since it is trusted.
-func (o *Observed) isAccepted() bool {
-	return o.CA.CrossSigned || o.awaitsCA() == nil
-}
+// isAccepted is true if every member accepts what the present CA signs.
+func (o *Observed) isAccepted() bool { return o.awaitsCA() == nil }
 
-// awaitsCA returns a pod whose member started before the present CA was trusted, or nil.
+// awaitsCA returns a pod whose member does not accept what the present CA signs, or nil.
 func (o *Observed) awaitsCA() *Pod {
-	if i := slices.IndexFunc(o.Pods, func(p Pod) bool { return !p.TrustsCA }); i >= 0 {
+	if i := slices.IndexFunc(o.Pods, func(p Pod) bool { return !o.accepts(&p) }); i >= 0 {
 		return &o.Pods[i]
 	}
 	return nil
+}
+
+// accepts is true if a member trusts the present CA, or the CA that has cross-signed it. That a CA
+// was cross-signed says nothing by itself: an older one that is put back was so by a CA that no
+// member trusts any more.
+func (o *Observed) accepts(p *Pod) bool {
+	return p.TrustsCA || o.CA.CrossSigned && p.TrustsPrevious
 }
 
 // isCutOff is true if the certificate of the peers was lost together with the CA that signed
@@ -86,10 +90,10 @@ func (o *Observed) awaitsCA() *Pod {
 // they would reject each other.
 func (o *Observed) isCutOff() bool {
 	peer := o.ofUse(v1beta2.CertificateUsePeer)
-	if peer == nil || !peer.isLost() || o.CA.CrossSigned {
+	if peer == nil || !peer.isLost() {
 		return false
 	}
-	return slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Running && !p.HasPVC && !p.TrustsCA })
+	return slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Running && !p.HasPVC && !o.accepts(&p) })
 }
 
 // allTrust is true if every pod was started with the CAs that the Secrets of the members hold.

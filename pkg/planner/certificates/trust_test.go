@@ -24,6 +24,7 @@ func TestDistrusts(t *testing.T) {
 		{"a pod that does not say", issued(), "", true},
 		{"other CAs while both are trusted", issued(overlap), "before", false},
 		{"other CAs while both are trusted, and the present one is not cross-signed", issued(overlap, notCrossSigned), "before", true},
+		{"other CAs while both are trusted, after an older CA was put back", issued(overlap, olderCA), "before", true},
 		{"it is unknown what to trust", issued(trustUnknown), "before", false},
 		{"another issuer: the present CAs", static(), "now", false},
 		{"another issuer: other CAs", static(), "before", true},

@@ -341,8 +341,12 @@ func describeAction(action Action) string {
 	case PublishRecoveryMember:
 		return kind + " " + a.Name
 	case IssueCA:
-		if a.Mode == certificates.CASuccessor {
+		switch a.Mode {
+		case certificates.CASuccessor:
 			kind = "RenewCA"
+		case certificates.CAReturned:
+			kind = "CompleteCA"
+		case certificates.CAFirst, certificates.CAKept:
 		}
 		return strings.TrimSpace(kind + " " + a.Request)
 	case IssueCertificate:

@@ -36,7 +36,7 @@ func certificateInput(o *Observed) *certificates.Observed {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned && !isGone(p) {
 			facts.Pods = append(facts.Pods, certificates.Pod{
-				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, TrustsCA: p.TrustsCA,
+				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, TrustsCA: p.TrustsCA, TrustsPrevious: p.TrustsPrevious,
 				Running: p.Running, HasPVC: pvcByName(o.PVCs, p.Name) != nil,
 				Notified: p.Certificates != "", Refreshed: p.Refreshed,
 			})

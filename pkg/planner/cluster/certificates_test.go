@@ -86,7 +86,7 @@ func TestCertificateFacts(t *testing.T) {
 	got := certificateInput(&o)
 	want := &certificates.Observed{
 		Now: testNow, Certificates: o.Certificates, Clients: []certificates.Certificate{o.Clients[1].Certificate}, CA: o.CA, Trust: "now",
-		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, TrustsCA: true, Running: true, Notified: true}},
+		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, TrustsCA: true, TrustsPrevious: true, Running: true, Notified: true}},
 		Linearizable: true, RotateCA: "1", DropOldCA: "2", Bootstrapped: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
@@ -116,6 +116,7 @@ func issuedHere(changes ...func(*Observed)) func(*Observed) {
 		}
 		for i := range o.Pods {
 			o.Pods[i].Trust, o.Pods[i].Refreshed, o.Pods[i].Accepts, o.Pods[i].TrustsCA = "now", true, true, true
+			o.Pods[i].TrustsPrevious = true
 		}
 		for i := range o.Etcd.Members {
 			o.Etcd.Members[i].CertificateVerified = true
@@ -147,6 +148,7 @@ func TestIssuing(t *testing.T) {
 		}
 	}
 	otherTrust := func(o *Observed) { o.Pods[0].Trust = "before" }
+	otherCA := func(o *Observed) { o.Pods[0].TrustsCA, o.Pods[0].TrustsPrevious = false, false }
 	noTrust := func(o *Observed) { o.Pods[0].Trust = "" }
 	volumes := func(o *Observed) {
 		persist(o)
@@ -164,7 +166,10 @@ func TestIssuing(t *testing.T) {
 		{"renewal goes along with what else is done", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow }))),
 			"steady: IssueCertificate Peer"},
 		{"nothing while it sleeps", 0, "", edits(issuedHere(missing(1))), "hibernate"},
-		{"nothing new while it is paused", 3, "a b c", edits(issuedHere(missing(1)), pausedSpec), "paused"},
+		{"a lost certificate is issued again while it is paused", 3, "a b c", edits(issuedHere(missing(1)), pausedSpec), "paused: IssueCertificate Peer"},
+		{"no certificate for a bootstrap while it is paused", 3, "", edits(unresponsive, issuedHere(missing(1)), pausedSpec), "paused"},
+		{"an older CA was put back", 3, "a:claim b:leads,claim c:claim", edits(issuedHere(otherCA, func(o *Observed) { o.CA.Lacks = true })), "steady: CompleteCA"},
+		{"an older CA was put back, and is distributed", 3, "a:claim b:leads,claim c:claim", edits(issuedHere(overlap, otherCA, otherTrust)), "rollout: RecreatePod a " + testVersion},
 		{"what runs out is renewed while it is paused", 3, "a b c", edits(issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec),
 			"paused: IssueCertificate Peer"},
 		{"not before it has served", 3, "", edits(unresponsive, issuedHere(leaf(func(c *certificates.Certificate) { c.Renewal = testNow })), pausedSpec), "paused"},

@@ -49,7 +49,8 @@ func keepClients(o *Observed) []Action {
 // clientChange returns what of the Secret of a client is to be written now.
 func clientChange(c *Client, facts *certificates.Observed) (certificates.Change, bool) {
 	switch {
-	case facts.Hibernated || c.State == certificates.Unknown || c.State == certificates.NotOwned:
+	case facts.Hibernated || c.State == certificates.Unknown || c.State == certificates.NotOwned,
+		facts.Paused && c.State == certificates.Missing: // it may be that of a client that was declared since
 		return "", false
 	case facts.CA == nil:
 		return certificates.ChangeBundle, !facts.Paused && (c.State == certificates.Missing || !c.EntriesMatch)

@@ -212,6 +212,8 @@ type Pod struct {
 	// TrustsCA is true if the present CA of a cluster whose certificates are issued here is one
 	// of those that its member read when it started.
 	TrustsCA bool
+	// TrustsPrevious is true if the CA that has cross-signed the present one is.
+	TrustsPrevious bool
 	// Certificates names those that the kubelet of the pod was last notified of, and
 	// Refreshed is true if these are the present ones.
 	Certificates string

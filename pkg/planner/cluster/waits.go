@@ -72,7 +72,7 @@ var Waits = waits.Table{
 	certificates.ReasonCertificateExpired:     waits.New("a certificate that is valid", waits.User, waits.Soon, fixSecret),
 	certificates.ReasonCertificateNotYetValid: waits.New("the time from which a certificate is valid", waits.User, waits.Late, "Correct the clocks, or the Secret that the message names."),
 	certificates.ReasonCertificateUnusable:    waits.New("a certificate that can be used", waits.User, waits.Soon, fixSecret),
-	certificates.ReasonPeerCertificateLost:    waits.New("the CA and the certificate of the peers, which were lost together", waits.User, waits.Soon, "Restore both Secrets from a backup of Secrets. Without one, back the cluster up and restore it into a new cluster."),
+	certificates.ReasonPeerCertificateLost:    waits.New("the CA and the certificate of the peers, which were lost together", waits.User, waits.Soon, "Restore the Secret of the peers from a backup of Secrets. Without one, restore a backup of the cluster into a new cluster, as the message says."),
 	certificates.ReasonSecretIncomplete:       waits.New("an entry of a Secret", waits.User, waits.Soon, fixSecret),
 	certificates.ReasonSecretMissing:          waits.New("a Secret", waits.User, waits.Soon, "Create the Secret that the message names."),
 	certificates.ReasonTrustPending:           waits.New("members that trust the present CA", waits.Controller, waits.Late, findMember),

@@ -73,6 +73,8 @@ func (w *World) CarryOut(e schedules.Event) {
 		w.addUnmanaged(e)
 	case schedules.EventOtherCluster:
 		w.leadElsewhere(e)
+	case schedules.EventOldCA:
+		w.putBackCA(e)
 	case schedules.EventReturn:
 		w.bringBack(e)
 	case schedules.EventDisaster:

@@ -4,6 +4,7 @@
 package faults
 
 import (
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -23,23 +24,32 @@ func (w *World) loseSecrets(e schedules.Event) {
 	if w.savedSecrets == nil {
 		w.savedSecrets = map[string]*corev1.Secret{}
 	}
-	for _, name := range []string{schedules.CASecret, schedules.PeerSecret} {
-		if secret, found := kubernetes.Lookup[*corev1.Secret](w.Store, kubernetes.KindSecret, name); found {
-			w.savedSecrets[name] = secret
-		}
+	if secret, found := kubernetes.Lookup[*corev1.Secret](w.Store, kubernetes.KindSecret, schedules.PeerSecret); found {
+		w.savedSecrets[secret.Name] = secret
 	}
 	for _, name := range e.SecretNames() {
 		w.Store.Remove(kubernetes.KindSecret, name)
 	}
 }
 
-// restoreSecrets is a person that restores the Secrets of the CA and of the peers, if they are those
-// of the cluster.
-func (w *World) restoreSecrets(uid string) {
-	for name, saved := range w.savedSecrets {
-		if simetcd.OwnerOf(saved) != uid {
-			continue
+// putBackCA is a tool that saves the Secret of the CA, or applies the saved one.
+func (w *World) putBackCA(e schedules.Event) {
+	if e.A == 0 {
+		w.savedCA, _ = kubernetes.Lookup[*corev1.Secret](w.Store, kubernetes.KindSecret, schedules.CASecret)
+		return
+	}
+	kubernetes.Edit(w.Store, kubernetes.KindSecret, schedules.CASecret, func(s *corev1.Secret) {
+		if w.savedCA != nil && simetcd.OwnerOf(s) == simetcd.OwnerOf(w.savedCA) {
+			w.Trace("a tool puts the saved CA back")
+			s.Data, s.Annotations = maps.Clone(w.savedCA.Data), maps.Clone(w.savedCA.Annotations)
 		}
+	})
+}
+
+// restoreSecrets is a person that restores the Secret of the peers, if it is that of the cluster.
+func (w *World) restoreSecrets(uid string) {
+	if saved, found := w.savedSecrets[schedules.PeerSecret]; found && simetcd.OwnerOf(saved) == uid {
+		name := saved.Name
 		w.Trace("a person restores the Secret %s", name)
 		w.Store.Remove(kubernetes.KindSecret, name)
 		restored := saved.DeepCopy()

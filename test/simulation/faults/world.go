@@ -26,6 +26,8 @@ type World struct {
 	operations int
 	// savedSecrets are the Secrets that a user has backed up, by name.
 	savedSecrets map[string]*corev1.Secret
+	// savedCA is the Secret of the CA that a tool has saved.
+	savedCA *corev1.Secret
 	// unlabelled are the PVCs from which a person has taken the label of the cluster.
 	unlabelled map[types.UID]bool
 }

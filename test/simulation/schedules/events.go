@@ -101,6 +101,8 @@ const (
 	EventLoseSecrets
 	// EventReturn is in stories only.
 	EventReturn
+	// EventOldCA is in stories only.
+	EventOldCA
 	eventKinds
 )
 
@@ -122,6 +124,7 @@ var eventNames = [eventKinds]string{
 	"fill the database",
 	"delete secrets together",
 	"a backup tool brings the namespace back",
+	"save the CA, or put the saved one back",
 }
 
 // String is the name of the kind in traces.

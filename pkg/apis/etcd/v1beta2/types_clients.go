@@ -41,6 +41,7 @@ type ClientStatus struct {
 	Message string `json:"message,omitempty" protobuf:"bytes,5,opt,name=message"`
 	// notAfter is until when the certificate in the Secret is valid.
 	NotAfter *metav1.Time `json:"notAfter,omitempty" protobuf:"bytes,6,opt,name=notAfter"`
-	// renewalTime is when the controller renews the certificate.
+	// renewalTime is when the controller renews the certificate; absent for one that ends with its CA,
+	// which only the next CA renews.
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty" protobuf:"bytes,7,opt,name=renewalTime"`
 }

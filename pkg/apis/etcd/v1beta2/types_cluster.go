@@ -67,7 +67,7 @@ type ClusterSpec struct {
 	Version string `json:"version,omitempty" protobuf:"bytes,3,opt,name=version"`
 
 	// paused stops the controller's actions on this cluster while true. Only the status,
-	// deletion protection and certificates that are about to expire are kept up to date.
+	// deletion protection and certificates that are about to expire or were lost are kept up to date.
 	Paused bool `json:"paused,omitempty" protobuf:"varint,4,opt,name=paused"`
 
 	// pod says how the members' pods look.

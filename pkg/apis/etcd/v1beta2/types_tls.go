@@ -91,7 +91,8 @@ type CertificateStatus struct {
 	NotBefore *metav1.Time `json:"notBefore,omitempty" protobuf:"bytes,5,opt,name=notBefore"`
 	// notAfter is until when it is valid.
 	NotAfter *metav1.Time `json:"notAfter,omitempty" protobuf:"bytes,6,opt,name=notAfter"`
-	// renewalTime is when the controller renews it; absent if another program does.
+	// renewalTime is when the controller renews it; absent if another program does, and for a
+	// certificate that ends with its CA, which only the next CA renews.
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty" protobuf:"bytes,7,opt,name=renewalTime"`
 	// usable: True if it can be used now, False if not, Unknown if the secret could
 	// not be read.

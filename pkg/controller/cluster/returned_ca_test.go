@@ -1,0 +1,228 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"crypto/x509"
+	"errors"
+	"strconv"
+	"testing"
+
+	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+var certKey = types.NamespacedName{Namespace: "n", Name: "c"}
+
+// startPods gives the world two pods that were started with the present CAs.
+func (w *certWorld) startPods() {
+	w.Helper()
+	s := w.step()
+	w.pods = nil
+	for _, name := range []string{"c-a", "c-b"} {
+		w.pods = append(w.pods, planner.Pod{Name: name, Owned: true, Running: true, Trust: s.Trust, PeerCAs: certificates.Names(s.signer.trusted)})
+	}
+}
+
+// rotate replaces the CA, and all members restart.
+func (w *certWorld) rotate(n int) {
+	w.Helper()
+	w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: strconv.Itoa(n)}
+	w.update()
+	for range 3 {
+		w.step()
+	}
+	if err := dropCA(w.Context(), &run{Reconciler: w.r, key: certKey, seen: w.step()}, planner.DropOldCAs{}); err != nil {
+		w.Fatal(err)
+	}
+	for range 3 {
+		w.step()
+	}
+	w.startPods()
+}
+
+// put writes the content of an earlier Secret, as kubectl apply does with an old dump.
+func (w *certWorld) put(old *corev1.Secret) {
+	w.Helper()
+	live := w.secret(old.Name)
+	live.Data, live.Annotations = old.Data, old.Annotations
+	if _, err := w.kube.CoreV1().Secrets("n").Update(w.Context(), live, metav1.UpdateOptions{}); err != nil {
+		w.Fatal(err)
+	}
+	w.r.secrets.invalidate(certKey)
+}
+
+// requireAccepted makes sure that every member accepts each certificate, and that what a member that starts
+// now would read verifies the certificates of the others.
+func (w *certWorld) requireAccepted(known []*x509.Certificate) {
+	w.Helper()
+	peer := w.secret("c-peer-tls")
+	bundle, err := certificates.ReadAll(peer.Data[corev1.ServiceAccountRootCAKey])
+	if err != nil {
+		w.Fatal(err)
+	}
+	for _, n := range neededBy(w.cluster) {
+		pair, err := certificates.Read(n.format, w.secret(n.secret))
+		if err != nil {
+			w.Fatal(err)
+		}
+		for _, p := range w.pods {
+			if err := pair.CheckNamed(w.clock.Now(), known, p.PeerCAs, x509.ExtKeyUsageClientAuth); err != nil {
+				w.Fatalf("pod %s rejects the certificate for %s: %v", p.Name, n.use, err)
+			}
+		}
+		if err := pair.Check(w.clock.Now(), bundle, nil, x509.ExtKeyUsageClientAuth); err != nil {
+			w.Fatalf("a member that starts now rejects the certificate for %s: %v", n.use, err)
+		}
+	}
+}
+
+// TestOlderCAIsPutBack: an older Secret of the CA comes back after rotations. The present CA stays trusted until all
+// members trust the older one. That signs nothing before, although a CA that is trusted no more has cross-signed it.
+func TestOlderCAIsPutBack(t *testing.T) {
+	for name, rotations := range map[string]int{"the first CA": 0, "a CA that was cross-signed": 1} {
+		t.Run(name, func(t *testing.T) {
+			w, _ := issuedWorld(t)
+			w.startPods()
+			var known []*x509.Certificate
+			var old *corev1.Secret
+			for n := range rotations + 1 {
+				if n > 0 {
+					w.rotate(n)
+				}
+				old = w.secret("c-ca-tls")
+				known = append(known, w.step().signer.ca.Certificate)
+			}
+			older := known[rotations]
+			w.rotate(rotations + 1)
+			present := w.step().signer.ca.Certificate
+			known = append(known, present)
+
+			w.put(old)
+			for range 5 {
+				w.step()
+				w.requireAccepted(known)
+			}
+			s := w.step()
+			if !s.signer.ca.Certificate.Equal(older) || len(s.signer.trusted) != 2 {
+				t.Fatalf("%d CAs are trusted, and CA %s signs", len(s.signer.trusted), s.signer.ca.Certificate.Subject.CommonName)
+			}
+			if !s.certificates[v1beta2.CertificateUsePeer].IsSignedBy(present) {
+				t.Error("the older CA signs before members trust it")
+			}
+			w.pods[0].Trust, w.pods[0].PeerCAs = s.Trust, certificates.Names(s.signer.trusted)
+			w.step()
+			w.requireAccepted(known)
+			w.pods[1] = w.pods[0]
+			for range 3 {
+				w.step()
+				w.requireAccepted(known)
+			}
+			if s := w.step(); !s.certificates[v1beta2.CertificateUsePeer].IsSignedBy(older) || len(s.certificates[v1beta2.CertificateUsePeer].CAs) != 2 {
+				t.Error("all members trust the older CA, and it does not sign")
+			}
+		})
+	}
+}
+
+// TestCAThatAllTrustIsPutBack: members trust both CAs, and show certificates of the later one. The later one stays
+// trusted, because members show its certificates until their kubelets look.
+func TestCAThatAllTrustIsPutBack(t *testing.T) {
+	w, first := issuedWorld(t)
+	w.startPods()
+	old := w.secret("c-ca-tls")
+	w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: "1"}
+	w.update()
+	for range 3 {
+		w.step()
+	}
+	w.startPods()
+	w.put(old)
+	w.step()
+	s := w.step()
+	if !s.signer.ca.Certificate.Equal(first.signer.ca.Certificate) || len(s.signer.trusted) != 2 || s.CA.Since.IsZero() {
+		t.Errorf("%d CAs are trusted since %v", len(s.signer.trusted), s.CA.Since)
+	}
+}
+
+// TestUnknownCAIsNotTrusted: a certificate and a CA that a user puts into a Secret of members are replaced. No member
+// trusts that CA.
+func TestUnknownCAIsNotTrusted(t *testing.T) {
+	w, _ := issuedWorld(t)
+	w.startPods()
+	other, err := certificates.NewCA("other", w.clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	chain, key, err := other.Issue(templateOf(w.cluster, v1beta2.CertificateUsePeer), w.clock.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	peer := w.secret("c-peer-tls")
+	peer.Data = map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: certificates.PEM(other.Certificate)}
+	w.put(peer)
+	w.step()
+	if s := w.step(); len(s.signer.trusted) != 1 || s.certificates[v1beta2.CertificateUsePeer].IsSignedBy(other.Certificate) {
+		t.Errorf("%d CAs are trusted", len(s.signer.trusted))
+	}
+}
+
+// TestBundleBelongsToObservedCertificate: what was observed of the CA, or of the certificate beside a bundle, is no
+// longer so. Another bundle could lack the CA that the certificate needs.
+func TestBundleBelongsToObservedCertificate(t *testing.T) {
+	for name, change := range map[string]func(*certWorld, *seen){
+		"another certificate": func(w *certWorld, s *seen) {
+			chain, key, err := s.signer.ca.Issue(templateOf(w.cluster, v1beta2.CertificateUsePeer), w.clock.Now())
+			if err != nil {
+				w.Fatal(err)
+			}
+			peer := w.secret("c-peer-tls")
+			peer.Data[corev1.TLSCertKey], peer.Data[corev1.TLSPrivateKeyKey] = chain, key
+			w.put(peer)
+		},
+		"other trusted CAs": func(w *certWorld, s *seen) {
+			other, err := certificates.NewCA("other", w.clock.Now())
+			if err != nil {
+				w.Fatal(err)
+			}
+			ca := w.secret("c-ca-tls")
+			ca.Data[corev1.ServiceAccountRootCAKey] = certificates.PEM(s.signer.ca.Certificate, other.Certificate)
+			w.put(ca)
+		},
+		"": func(*certWorld, *seen) {},
+	} {
+		w, _ := issuedWorld(t)
+		s := w.step()
+		change(w, s)
+		err := issueCertificate(t.Context(), &run{Reconciler: w.r, key: certKey, seen: s}, planner.IssueCertificate{Use: v1beta2.CertificateUsePeer, Change: certplanner.ChangeBundle})
+		if errors.Is(err, reconcile.ErrStale) != (name != "") {
+			t.Errorf("%q: %v", name, err)
+		}
+	}
+}
+
+// TestCopyIsOfAnotherCertificate: members still accept the damaged certificate of the controller. The Secret gets a
+// copy of another certificate, not of its own content.
+func TestCopyIsOfAnotherCertificate(t *testing.T) {
+	w, _ := issuedWorld(t)
+	w.startPods()
+	s := w.step()
+	if !s.identity.Leaf.Equal(s.certificates[v1beta2.CertificateUseOperator].Leaf) {
+		t.Fatal("the controller does not show its own certificate")
+	}
+	if err := issueCertificate(t.Context(), &run{Reconciler: w.r, key: certKey, seen: s}, planner.IssueCertificate{Use: v1beta2.CertificateUseOperator, Change: certplanner.ChangeStandIn}); err != nil {
+		t.Fatal(err)
+	}
+	if got := w.step().certificates[v1beta2.CertificateUseOperator].Leaf; !got.Equal(s.certificates[v1beta2.CertificateUseClient].Leaf) {
+		t.Errorf("the Secret of the controller holds a certificate of %q", got.Subject.CommonName)
+	}
+}
