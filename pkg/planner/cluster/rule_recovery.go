@@ -63,7 +63,8 @@ func recoveryInput(o *Observed) *recovery.Input {
 		Repeats:      RepeatsRestore(o, recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)),
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
-			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),
+			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, HasPVC: o.RecoveryMember.HasPVC, PVCDeleted: o.RecoveryMember.PVCDeleted,
+			Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),
 		},
 	}
 	if o.Record.ClusterID == unknownClusterID {
