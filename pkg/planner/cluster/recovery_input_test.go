@@ -109,7 +109,7 @@ func TestRecoveryActions(t *testing.T) {
 		{recovery.RestartRecoveryMember{}, []Action{DeletePod{Name: "seed", UID: "pod-seed", Why: DeleteUnpublished}}},
 		{recovery.Fence{Recovery: now, Next: next}, []Action{FenceOldMembers{Recovery: now}, RecordRecovery{Recovery: next}}},
 		{recovery.Publish{RecoveryMember: "r"}, []Action{PublishRecoveryMember{Name: "r"}}},
-		{recovery.CleanUp{Recovery: now, Next: next}, []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: now}, RecordRecovery{Recovery: next}}},
+		{recovery.CleanUp{Recovery: now, Next: next, Unread: []string{"a"}}, []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: now, Unread: []string{"a"}}, RecordRecovery{Recovery: next}}},
 		{recovery.RequestRestore{Name: "n", Backup: "b", Revision: 7, Lost: []string{"a"}}, []Action{RequestRestore{Name: "n", Backup: "b", Revision: 7, Lost: []string{"a"}}}},
 		{recovery.StopSource{Recovery: now, Lost: []string{"a"}}, []Action{StopSource{Recovery: now, Lost: []string{"a"}}}},
 		{recovery.ReviveOldMembers{}, nil},

@@ -127,7 +127,7 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	case recovery.Publish:
 		return []Action{PublishRecoveryMember{Name: s.RecoveryMember}}
 	case recovery.CleanUp:
-		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery}, RecordRecovery{Recovery: s.Next}}
+		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery, Unread: s.Unread}, RecordRecovery{Recovery: s.Next}}
 	case recovery.RequestRestore:
 		return []Action{RequestRestore(s)}
 	default:
