@@ -379,3 +379,21 @@ func TestWayOutByABackup(t *testing.T) {
 		}
 	}
 }
+
+// TestStatusOffersTheRequest: no recovery begins without a request from less data than the one before it, and the status
+// does not announce one.
+func TestStatusOffersTheRequest(t *testing.T) {
+	for members, want := range map[string]string{
+		"a:down,index=0 b:noleader,index=80 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0":  "create etcdclusters/c/recover",
+		"a:nopod,index=0 b:noleader,index=80 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0": "the controller recovers from the member that has lost the least",
+	} {
+		o := observed(t, 5, members, noQuorum, automatic(time.Second), recorded(abandoned))
+		status, found := Status(o, Decide(o)), false
+		for _, c := range status.Conditions {
+			found = found || c.Type == v1beta2.ClusterConditionQuorumLost && strings.Contains(strings.ToLower(c.Message), want)
+		}
+		if !found {
+			t.Errorf("%s: QuorumLost does not say %q: %+v", members, want, status.Conditions)
+		}
+	}
+}
