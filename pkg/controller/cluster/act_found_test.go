@@ -187,6 +187,26 @@ func TestDeletedBeforeConfirmed(t *testing.T) {
 	}
 }
 
+// TestUnreadPVCIsReleased: a recovery deletes the PVCs of old members but those that nothing has read.
+func TestUnreadPVCIsReleased(t *testing.T) {
+	t.Parallel()
+	for name, unread := range map[string][]string{"its data was read": nil, "its data was not read": {"c-a"}} {
+		l, r := livingCluster(t)
+		live, _ := l.GetPVC(t.Context(), "n", "c-a")
+		live.Labels[resources.LabelFenced] = "c"
+		if _, err := l.UpdatePVC(t.Context(), live); err != nil {
+			t.Fatal(err)
+		}
+		if err := cleanUpOldPVCs(t.Context(), r, planner.CleanUpOldPVCs{Recovery: v1beta2.RecoveryStatus{OldMembers: []string{"c-a"}}, Unread: unread}); err != nil {
+			t.Fatal(err)
+		}
+		pvc, err := l.GetPVC(t.Context(), "n", "c-a")
+		if kept := err == nil && !resources.Owns(l.c, pvc); kept != (unread != nil) {
+			t.Errorf("%s: PVC %+v, error %v", name, pvc, err)
+		}
+	}
+}
+
 // TestUnconfirmedPVCIsReleased: whatever deletes the PVC of a cluster that goes on releases one that no quorum has
 // confirmed, also if that was not observed.
 func TestUnconfirmedPVCIsReleased(t *testing.T) {

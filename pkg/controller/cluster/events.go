@@ -49,9 +49,11 @@ const (
 
 	EventRecoveryStarted = "RecoveryStarted"
 	// EventSourceStopped: the pod of a member is deleted, because it does not respond and a recovery reads its PVC.
-	EventSourceStopped      = "SourceStopped"
-	EventRecoveryCutover    = "RecoveryCutover"
-	EventRecovered          = "Recovered"
+	EventSourceStopped   = "SourceStopped"
+	EventRecoveryCutover = "RecoveryCutover"
+	EventRecovered       = "Recovered"
+	// EventPVCKept: a recovery is over, and the PVC of an old member may hold data that the cluster does not have.
+	EventPVCKept            = "PVCKept"
 	EventRecoveryAbandoned  = "RecoveryAbandoned"
 	EventRestoreRequested   = "RestoreRequested"
 	EventOperationStarted   = "OperationStarted"

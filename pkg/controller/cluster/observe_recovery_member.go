@@ -34,7 +34,9 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 		r.seen.observeMark(pvc)
 	}
 	lost := isNotFound(err)
-	r.seen.RecoveryMember.Hidden = err == nil && resources.Owns(r.seen.Cluster, pvc) && resources.IsHidden(pvc.Labels, r.seen.Cluster.Name)
+	owned := err == nil && resources.Owns(r.seen.Cluster, pvc)
+	r.seen.RecoveryMember.HasPVC, r.seen.RecoveryMember.PVCDeleted = owned && pvc.DeletionTimestamp == nil, owned && pvc.DeletionTimestamp != nil
+	r.seen.RecoveryMember.Hidden = owned && resources.IsHidden(pvc.Labels, r.seen.Cluster.Name)
 	pod, err := r.Cache.Pod(r.key.Namespace, recovery.RecoveryMember)
 	if isNotFound(err) || err == nil && !metav1.IsControlledBy(pod, r.seen.Cluster) {
 		return nil

@@ -49,8 +49,11 @@ type FenceOldMembers struct{ Recovery v1beta2.RecoveryStatus }
 type PublishRecoveryMember struct{ Name string }
 
 // CleanUpOldPVCs deletes the PVCs of the old members, or releases them where the retention
-// policy says so.
-type CleanUpOldPVCs struct{ Recovery v1beta2.RecoveryStatus }
+// policy says so. It releases those of Unread in any case, because they may hold data that nothing else has.
+type CleanUpOldPVCs struct {
+	Recovery v1beta2.RecoveryStatus
+	Unread   []string
+}
 
 // RequestRestore creates the EtcdRestore of a cluster without pods and PVCs. Lost are its
 // voters: the live API must first confirm that their pods no longer exist.

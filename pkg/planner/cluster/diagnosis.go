@@ -51,6 +51,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 			c.PVCs = append(c.PVCs, diagnosis.PVC{Name: pvc.Name, Terminating: pvc.Terminating})
 		}
 	}
+	c.Options.Automatic = c.Options.Automatic && !recovery.NeedsRequest(o.Record.Recovery, replacedID(o), c)
 	return c
 }
 

@@ -123,6 +123,8 @@ type RecoveryMember struct {
 	Pod *Pod
 	// Hidden is true while the pod or its PVC is not behind the Services.
 	Hidden bool
+	// HasPVC is true if its PVC exists and is not being deleted. PVCDeleted is true if its deletion was requested.
+	HasPVC, PVCDeleted bool
 	// Unfilled is true if its volume was lost after it had served, so that each pod for it fills the new one. LacksPVC
 	// is true if its own PVC does not exist: the pod never runs.
 	Unfilled, LacksPVC bool

@@ -24,6 +24,7 @@ func TestRecoveryInput(t *testing.T) {
 		noQuorum, automatic(2*time.Hour), begun("zero", "one"), recorded(filling), asked(later), pod("theirs", false), withPVC("theirs", false),
 		recoveryPod(0xbeef, func(r *RecoveryMember) {
 			r.Pod.Finished, r.Pod.Terminating, r.Pod.Waiting, r.Pod.Made = true, true, "Evicted", made
+			r.HasPVC = true
 			r.Pod.Node, r.Pod.AwaySince, r.Pod.AwayWhy = "node-r", testNow.Add(-time.Hour), away
 		}),
 		func(o *Observed) {
@@ -43,7 +44,7 @@ func TestRecoveryInput(t *testing.T) {
 		},
 		RecoveryMember: recovery.RecoveryMember{
 			Pod:    &recovery.RecoveryPod{Finished: true, Terminating: true, Running: true, Away: true, AwayWhy: away, Waiting: "Evicted", Made: made},
-			Hidden: true, Serves: true, ClusterID: "beef",
+			Hidden: true, HasPVC: true, Serves: true, ClusterID: "beef",
 		},
 	}
 	if diff := cmp.Diff(want, recoveryInput(&o)); diff != "" {
@@ -60,7 +61,10 @@ func TestRecoveryInput(t *testing.T) {
 		"no recovery member":                 {func(o *Observed) { o.RecoveryMember.Pod = nil }, func(in *recovery.Input) { in.RecoveryMember.Pod = nil }},
 		"a recovery member of another time":  {func(o *Observed) { o.RecoveryMember.Pod.Template = "before" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
 		"a recovery member of another image": {func(o *Observed) { o.RecoveryMember.Pod.Outdated = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
-		"it has no node yet":                 {func(o *Observed) { o.RecoveryMember.Pod.Node = "" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Away = false }},
+		"its PVC is being deleted": {func(o *Observed) { o.RecoveryMember.HasPVC, o.RecoveryMember.PVCDeleted = false, true }, func(in *recovery.Input) {
+			in.RecoveryMember.HasPVC, in.RecoveryMember.PVCDeleted = false, true
+		}},
+		"it has no node yet": {func(o *Observed) { o.RecoveryMember.Pod.Node = "" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Away = false }},
 		"the recorded ID is not known": {func(o *Observed) { o.Record.ClusterID, o.Etcd.ClusterID = unknownClusterID, 0xabc }, func(in *recovery.Input) {
 			in.RecordedID, in.ReplacedID, in.ClusterID = "", "abc", "abc"
 		}},
@@ -105,7 +109,7 @@ func TestRecoveryActions(t *testing.T) {
 		{recovery.RestartRecoveryMember{}, []Action{DeletePod{Name: "seed", UID: "pod-seed", Why: DeleteUnpublished}}},
 		{recovery.Fence{Recovery: now, Next: next}, []Action{FenceOldMembers{Recovery: now}, RecordRecovery{Recovery: next}}},
 		{recovery.Publish{RecoveryMember: "r"}, []Action{PublishRecoveryMember{Name: "r"}}},
-		{recovery.CleanUp{Recovery: now, Next: next}, []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: now}, RecordRecovery{Recovery: next}}},
+		{recovery.CleanUp{Recovery: now, Next: next, Unread: []string{"a"}}, []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: now, Unread: []string{"a"}}, RecordRecovery{Recovery: next}}},
 		{recovery.RequestRestore{Name: "n", Backup: "b", Revision: 7, Lost: []string{"a"}}, []Action{RequestRestore{Name: "n", Backup: "b", Revision: 7, Lost: []string{"a"}}}},
 		{recovery.StopSource{Recovery: now, Lost: []string{"a"}}, []Action{StopSource{Recovery: now, Lost: []string{"a"}}}},
 		{recovery.ReviveOldMembers{}, nil},

@@ -58,16 +58,17 @@ func recoveryInput(o *Observed) *recovery.Input {
 			Version: resources.Version(o.Cluster),
 		},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,
-		RecordedID: o.Record.ClusterID, ReplacedID: o.Record.ClusterID,
+		RecordedID: o.Record.ClusterID, ReplacedID: replacedID(o),
 		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup, LossRestore: o.LossRestore,
 		Repeats:      RepeatsRestore(o, recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)),
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
-			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),
+			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, HasPVC: o.RecoveryMember.HasPVC, PVCDeleted: o.RecoveryMember.PVCDeleted,
+			Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),
 		},
 	}
 	if o.Record.ClusterID == unknownClusterID {
-		in.RecordedID, in.ReplacedID = "", knownClusterID(o.Etcd.ClusterID)
+		in.RecordedID = ""
 	}
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
@@ -82,6 +83,14 @@ func recoveryInput(o *Observed) *recovery.Input {
 		}
 	}
 	return in
+}
+
+// replacedID is the cluster ID of the members that a recovery would replace.
+func replacedID(o *Observed) string {
+	if o.Record.ClusterID == unknownClusterID {
+		return knownClusterID(o.Etcd.ClusterID)
+	}
+	return o.Record.ClusterID
 }
 
 // recoveryPodInput is what of the pod of the recovery member decides; nil if there is none.
@@ -126,7 +135,7 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	case recovery.Publish:
 		return []Action{PublishRecoveryMember{Name: s.RecoveryMember}}
 	case recovery.CleanUp:
-		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery}, RecordRecovery{Recovery: s.Next}}
+		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery, Unread: s.Unread}, RecordRecovery{Recovery: s.Next}}
 	case recovery.RequestRestore:
 		return []Action{RequestRestore(s)}
 	default:

@@ -171,7 +171,7 @@ func TestFillRecoveryMember(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the recovery member is made", 3, lost, edits(noQuorum, recorded(filling)), "recovery: CreateRecoveryMember seed"},
 		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: CreatePod b[a b c], wait WaitingForRecoveryMember"},
+			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: GuardRecoveryMember, CreatePod b[a b c], wait WaitingForRecoveryMember"},
 		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(filling), recoveryPod(0xbeef)),
 			"recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
 		{"it serves", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
@@ -184,18 +184,18 @@ func TestFillRecoveryMember(t *testing.T) {
 		{"it may hold the only copy", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0, crashes, stale)), "recovery: wait WaitingForRecoveryMember"},
 		{"members that can come back do, meanwhile", 3, "a:nopod,index=0 b:claim,nopod,index=0 c:nopod,index=0",
-			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: CreatePod b[a b c], wait SourceLost"},
+			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: GuardRecoveryMember, CreatePod b[a b c], wait SourceLost"},
 		{"members with a bad spec are repaired, meanwhile", 3, "a:claim,down,index=0 b:claim,down,stale,index=0 c:claim,down,stale,index=0",
-			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
+			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: GuardRecoveryMember, RecreatePod b " + testVersion + " idle, RecreatePod c " + testVersion + " idle, wait WaitingForRecoveryMember"},
 		{"a restore leaves the cluster alone meanwhile", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0)), "steady"},
 		{"a restore keeps the cluster running meanwhile", 3, "a b", edits(recorded(filling, restores), recoveryPod(0)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"a restore whose recovery member was evicted twice", 3, "a b c", edits(recorded(filling, restores, early), recoveryPod(0, evicted(time.Minute))), "steady"},
 		{"a new cluster waits, too", 3, "", edits(unresponsive, recorded(filling, restores, early), recoveryPod(0, evicted(time.Minute))), "recovery: wait WaitingForRecoveryMember"},
 		{"a survivor names a quorum that may serve, and the status does not", 3, lost,
 			edits(noQuorum, unmanagedPod("d", PodVoter), unmanagedPod("e", PodVoter), ready("d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), recoveryPod(0xbeef)),
-			"recovery: wait OldMemberMayRun"},
+			"recovery: GuardRecoveryMember, wait OldMemberMayRun"},
 		{"two pods are being deleted and may serve until then", 3, "a:noleader,index=90 b:unknown,terminating,index=0 c:unknown,terminating,index=0",
-			edits(noQuorum, recorded(filling), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "b").EndsBy, podByName(o.Pods, "c").EndsBy = o.Now, o.Now }), "recovery: wait OldMemberMayRun"},
+			edits(noQuorum, recorded(filling), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "b").EndsBy, podByName(o.Pods, "c").EndsBy = o.Now, o.Now }), "recovery: GuardRecoveryMember, wait OldMemberMayRun"},
 		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
 		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "c").EndsBy = o.Now }),
 			"recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
@@ -238,7 +238,7 @@ func TestRecoveryCutover(t *testing.T) {
 	})
 }
 
-// TestRecoveryMemberIsGuarded: from the cutover until it is behind the Services, a budget rejects evictions of
+// TestRecoveryMemberIsGuarded: from when it is filled until it is behind the Services, a budget rejects evictions of
 // the recovery member.
 func TestRecoveryMemberIsGuarded(t *testing.T) {
 	budget := func(s ObjectState) func(*Observed) { return func(o *Observed) { o.RecoveryBudget = s } }
@@ -248,7 +248,9 @@ func TestRecoveryMemberIsGuarded(t *testing.T) {
 	const fence = "FenceOldMembers, RecordRecovery Cleaning"
 	checkDecisions(t, []decision{
 		{"before the cutover is recorded", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
-		{"not while it is filled", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0), budget(Current)), "recovery: UnguardRecoveryMember, wait WaitingForRecoveryMember"},
+		{"not while it is filled", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes), budget(Current)), "recovery: UnguardRecoveryMember, wait WaitingForRecoveryMember"},
+		{"it is filled, and its source may be lost", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: GuardRecoveryMember, wait WaitingForRecoveryMember"},
+		{"it is filled from a backup, which stays", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0)), "steady"},
 		{"the first try failed", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(Missing)), "recovery: GuardRecoveryMember, " + fence},
 		{"a user has edited it", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(Drifted)), "recovery: GuardRecoveryMember, " + fence},
 		{"another program owns it", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(NotOwned)), "recovery: " + fence},
@@ -374,6 +376,24 @@ func TestWayOutByABackup(t *testing.T) {
 		way := diagnoseQuorumLoss(&o).Remediation
 		if named := strings.Contains(way, "etcdclusters/c/restore") && strings.Contains(way, "EtcdBackup nightly"); named != test.named || !strings.Contains(way, "with an EtcdRestore") {
 			t.Errorf("%s with %+v: %s", test.members, test.last, way)
+		}
+	}
+}
+
+// TestStatusOffersTheRequest: no recovery begins without a request from less data than the one before it, and the status
+// does not announce one.
+func TestStatusOffersTheRequest(t *testing.T) {
+	for members, want := range map[string]string{
+		"a:down,index=0 b:noleader,index=80 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0":  "create etcdclusters/c/recover",
+		"a:nopod,index=0 b:noleader,index=80 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0": "the controller recovers from the member that has lost the least",
+	} {
+		o := observed(t, 5, members, noQuorum, automatic(time.Second), recorded(abandoned))
+		status, found := Status(o, Decide(o)), false
+		for _, c := range status.Conditions {
+			found = found || c.Type == v1beta2.ClusterConditionQuorumLost && strings.Contains(strings.ToLower(c.Message), want)
+		}
+		if !found {
+			t.Errorf("%s: QuorumLost does not say %q: %+v", members, want, status.Conditions)
 		}
 	}
 }

@@ -41,7 +41,8 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 	return []Action{EnsurePodDisruptionBudget{MinAvailable: quorum}}
 }
 
-// upkeepRecoveryBudget guards the recovery member from the cutover on, until it is behind the Services.
+// upkeepRecoveryBudget guards the recovery member until it is behind the Services: from the moment in which it runs with
+// the data of a member, because that member may not come back, or from the cutover of a restore on.
 func upkeepRecoveryBudget(o *Observed, plan Plan) []Action {
 	exists := o.RecoveryBudget == Current || o.RecoveryBudget == Drifted
 	switch guards := guardsRecoveryMember(o, plan); {
@@ -58,13 +59,20 @@ func guardsRecoveryMember(o *Observed, plan Plan) bool {
 	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled {
 		return false
 	}
-	begins := slices.ContainsFunc(plan.Actions, func(a Action) bool {
-		r, is := a.(RecordRecovery)
-		return is && r.Recovery.Phase == v1beta2.RecoveryPhaseCutover
-	})
-	r := o.Record.Recovery
+	begins, ends := false, false
+	for _, a := range plan.Actions {
+		switch a := a.(type) {
+		case RecordRecovery:
+			begins = begins || a.Recovery.Phase == v1beta2.RecoveryPhaseCutover
+		case DeleteRecoveryMember:
+			ends = true
+		}
+	}
+	r, p := o.Record.Recovery, o.RecoveryMember.Pod
 	cutOver := r.IsInProgress() && (r.Phase == v1beta2.RecoveryPhaseCutover || r.Phase == v1beta2.RecoveryPhaseCleaning)
-	return begins || cutOver && o.RecoveryMember.Hidden
+	filled := r.IsInProgress() && r.Phase == v1beta2.RecoveryPhaseFilling && r.Trigger != v1beta2.RecoveryTriggerRestore &&
+		p != nil && p.Running && !p.Terminating && !ends
+	return begins || (cutOver || filled) && o.RecoveryMember.Hidden
 }
 
 // countDraining is 1 while a voter stops for a while, or for ever, by a decision of the controller.

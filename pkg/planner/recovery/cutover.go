@@ -83,7 +83,21 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	if !in.Linearizable || in.ClusterID != r.ClusterID {
 		return Decision{}, false // it is looked after as every cluster is
 	}
-	return Decision{Step: CleanUp{Recovery: *r, Next: in.ended(r, v1beta2.RecoveryPhaseSucceeded, "")}, Recheck: AtOnce}, true
+	return Decision{Step: CleanUp{Recovery: *r, Next: in.ended(r, v1beta2.RecoveryPhaseSucceeded, ""), Unread: unreadMembers(r)}, Recheck: AtOnce}, true
+}
+
+// unreadMembers returns the old members whose data neither the new cluster nor a backup is known to have. After a restore
+// that nothing was stored for, these are all. After a recovery, these are all but the source, and the members that
+// responded when it began and had read the log no further than the source.
+func unreadMembers(r *v1beta2.RecoveryStatus) []string {
+	if r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive {
+		return nil // a pre-restore backup has the data, or a user did without
+	}
+	return slices.DeleteFunc(slices.Clone(r.OldMembers), func(name string) bool {
+		return r.Trigger != v1beta2.RecoveryTriggerRestore && (name == r.Source.Member || slices.ContainsFunc(r.Survivors, func(s v1beta2.RecoverySurvivor) bool {
+			return s.Name == name && s.RaftIndex <= r.Source.RaftIndex
+		}))
+	})
 }
 
 // knowsOnlyNew is true if the known members are those of the new cluster: the recovery member is among them,

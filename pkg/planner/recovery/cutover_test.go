@@ -4,6 +4,7 @@
 package recovery
 
 import (
+	"slices"
 	"testing"
 	"time"
 
@@ -63,6 +64,28 @@ func TestCleanUp(t *testing.T) {
 		{"the same of a status that names an old member", member + ":unready,claim a:nopod e:nopod", edits(recorded(cleaning), published), goesOn},
 		{"the recovery is over", member, edits(recorded(succeeded), published), goesOn},
 	})
+}
+
+// TestUnreadPVCsAreKept: a PVC is deleted only if the new cluster or a backup has its data.
+func TestUnreadPVCsAreKept(t *testing.T) {
+	survivors := func(r *v1beta2.RecoveryStatus) {
+		r.Survivors = []v1beta2.RecoverySurvivor{{Name: "a", RaftIndex: 90}, {Name: "b", RaftIndex: 90}, {Name: "c", RaftIndex: 91}}
+	}
+	for name, test := range map[string]struct {
+		edit func(*v1beta2.RecoveryStatus)
+		want []string
+	}{
+		"members that did not respond when it began": {func(*v1beta2.RecoveryStatus) {}, []string{"b", "c"}},
+		"a member with more than the source":         {survivors, []string{"c"}},
+		"the PVCs that a person did not choose":      {fromVolume, []string{"b", "c"}},
+		"a restore that nothing was stored for":      {func(r *v1beta2.RecoveryStatus) { restores(r); r.OnlyIfUnresponsive = true }, []string{"a", "b", "c"}},
+		"a restore after a pre-restore backup":       {restores, nil},
+	} {
+		d, _ := Decide(input(t, recoveryMember, recorded(cleaning, test.edit), published))
+		if step, is := d.Step.(CleanUp); !is || !slices.Equal(step.Unread, test.want) {
+			t.Errorf("%s: %+v, want %q", name, d.Step, test.want)
+		}
+	}
 }
 
 // TestRecheck: what brings the next decision about.

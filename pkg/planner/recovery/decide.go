@@ -95,7 +95,7 @@ func (in *Input) recordAgain(r *v1beta2.RecoveryStatus) Decision {
 // automaticRecovery returns a recovery that starts without a request, or nil. The spec must allow
 // it, and the quorum must have been permanently lost for a while.
 func (in *Input) automaticRecovery() *v1beta2.RecoveryStatus {
-	if !in.recoversNow() || in.source("") == nil && in.Facts.OnlyVolume() == nil {
+	if !in.recoversNow() || in.source("") == nil && in.Facts.OnlyVolume() == nil || NeedsRequest(in.Recorded, in.ReplacedID, in.Facts) {
 		return nil
 	}
 	return &v1beta2.RecoveryStatus{
@@ -140,11 +140,15 @@ func (in *Input) start(r *v1beta2.RecoveryStatus) Decision {
 		return in.abandon(r, "a quorum of the members responds")
 	}
 	plan, err := in.plan(r)
+	if err == nil && losesMore(r, plan, in.Facts) {
+		err = fmt.Errorf("%w %s: member %s has read the log up to index %d and may come back. To accept the loss, name member %s in another recovery",
+			errLosesMore, plan.Source.Name, r.Source.Member, r.Source.RaftIndex, plan.Source.Name)
+	}
 	if err != nil {
 		if in.Now.Sub(r.RequestedAt.Time) > sourceGrace {
 			return in.abandon(r, noSource(err))
 		}
-		return wait(OnResponse, ReasonWaitingForSurvivor, "No member responds from which the cluster could recover.", diagnosis.NoActionYet)
+		return wait(OnResponse, ReasonWaitingForSurvivor, "The recovery waits for a source: "+noSource(err)+".", diagnosis.NoActionYet)
 	}
 	in.fillSource(next, plan)
 	step := Record{Recovery: *next}
@@ -152,6 +156,27 @@ func (in *Input) start(r *v1beta2.RecoveryStatus) Decision {
 		step.Lost = in.Facts.LostVoters()
 	}
 	return Decision{Step: step}
+}
+
+// errLosesMore means that only a member responds that has lost more than an earlier source, which may come back.
+var errLosesMore = errors.New("the data of an earlier source is newer than that of member")
+
+// losesMore is true if a plan takes another member than a recovery began from, with older or unknown data, while
+// the first one may come back. Only a person accepts that, with a request that names the member.
+func losesMore(began *v1beta2.RecoveryStatus, plan *diagnosis.RecoveryPlan, facts *diagnosis.Cluster) bool {
+	from := began.Source
+	return began.Member == "" && from.RaftIndex > 0 && plan.Source.Name != from.Member && (plan.PVC != "" || plan.Source.RaftIndex < from.RaftIndex) &&
+		facts.MayComeBack(from.Member)
+}
+
+// NeedsRequest is true if no recovery begins without a request, because it would lose more than the recorded one, which
+// was abandoned. ID is the cluster ID of the members.
+func NeedsRequest(recorded *v1beta2.RecoveryStatus, id string, facts *diagnosis.Cluster) bool {
+	if recorded == nil || recorded.Phase != v1beta2.RecoveryPhaseAbandoned || recorded.Trigger == v1beta2.RecoveryTriggerRestore || recorded.OldClusterID != id {
+		return false
+	}
+	plan, err := facts.PlanRecovery("")
+	return err == nil && losesMore(recorded, plan, facts)
 }
 
 // cannotBump is true if a restore is to raise the revision, and the version that is declared by now
@@ -162,7 +187,7 @@ func (in *Input) cannotBump(r *v1beta2.RecoveryStatus) bool {
 
 // noSource says why a recovery has no source.
 func noSource(err error) string {
-	if errors.Is(err, diagnosis.ErrSeveralVolumes) || errors.Is(err, diagnosis.ErrNoVolume) {
+	if errors.Is(err, diagnosis.ErrSeveralVolumes) || errors.Is(err, diagnosis.ErrNoVolume) || errors.Is(err, errLosesMore) {
 		return err.Error()
 	}
 	return "no member responds from which the cluster could recover"

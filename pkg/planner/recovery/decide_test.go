@@ -9,6 +9,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -49,6 +51,34 @@ func TestStart(t *testing.T) {
 		{"a recovery that must start again", noLeader, edits(asked(), recorded(pending), begun("one")), from("a")},
 	})
 }
+
+// TestNeverFromLess: a recovery that begins again, or another one without a request, takes no older data than the first
+// attempt while that source may come back. Only a request that names the member accepts the loss.
+func TestNeverFromLess(t *testing.T) {
+	const lower, gone = "a:down b:noleader,index=80 c:nopod", "a:nopod b:noleader,index=80 c:nopod"
+	const more = "a:down b:noleader,index=90 c:nopod"
+	again := func(edits ...func(*v1beta2.RecoveryStatus)) func(*Input) {
+		return recorded(pending, append(edits, soon)...)
+	}
+	chooses := func(r *v1beta2.RecoveryStatus) { r.Member = "b" }
+	checkDecisions(t, []decision{
+		{"the source may come back", lower, edits(again()), "wait WaitingForSurvivor"},
+		{"the source may come back for long", lower, edits(recorded(pending, early)), "Abandon"},
+		{"the source has its PVC", "a:nopod,claim b:noleader,index=80 c:nopod d:nopod e:nopod", edits(again()), "wait WaitingForSurvivor"},
+		{"the source no longer exists", gone, edits(again()), "Record Filling from b"},
+		{"another member has as much", more, edits(again()), "Record Filling from b"},
+		{"a person accepts it", lower, edits(again(chooses)), "Record Filling from b"},
+		{"without a request after an attempt was abandoned", lower, edits(lostFor(time.Hour), recorded(abandoned, byItself)), goesOn},
+		{"without a request after the source was lost", gone, edits(lostFor(time.Hour), recorded(abandoned, byItself)), "Record Filling from b lost a c"},
+		{"without a request after an attempt of earlier members", lower, edits(lostFor(time.Hour), recorded(abandoned, byItself), func(in *Input) { in.Recorded.OldClusterID = "0ld" }), "Record Filling from b lost c"},
+	})
+	r := recordOf(t, input(t, lower, recorded(pending, early)))
+	if want := "member a has read the log up to index 90 and may come back. To accept the loss, name member b in another recovery"; !strings.Contains(r.Message, want) {
+		t.Errorf("the message is %q, want %q", r.Message, want)
+	}
+}
+
+func soon(r *v1beta2.RecoveryStatus) { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Second)) }
 
 // TestCurrent: which of the record and the status counts, whatever state the recovery member
 // is in.

@@ -4,6 +4,7 @@
 package recovery
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -26,7 +27,7 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	switch {
 	case r.Cancelled:
 		return in.abandon(r, "it was cancelled"), true
-	case in.Desired.Size == 0:
+	case in.Desired.Size == 0 && (in.refills(r) || !in.hasRecoveryPVC(r)):
 		return in.abandon(r, "the cluster is declared to have no members"), true
 	case !restores && in.Linearizable:
 		return in.abandon(r, "a quorum of the members responds again"), true
@@ -42,10 +43,13 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 			"recovery member "+r.RecoveryMember+" has ended"+in.RecoveryMember.Pod.reason()+"; the next attempt starts after a delay",
 			"Remove the cause. A change of the spec starts the next attempt at once."), !in.Bootstrapped
 	}
-	if why := in.unfit(r); why != "" {
+	if why := cmp.Or(in.betterSource(r), in.unfit(r)); why != "" {
 		next := r.DeepCopy()
 		next.Phase, next.Message = v1beta2.RecoveryPhasePending, why
 		return Decision{Step: StartAgain{Recovery: *next}}, true
+	}
+	if d, keeps := in.keepCopy(r); keeps {
+		return d, true
 	}
 	if d, stops := in.stopSource(r); stops {
 		return d, true
@@ -120,27 +124,48 @@ func (in *Input) unresponsivePods() string {
 	return strings.Join(list, ", and ")
 }
 
+// keepCopy keeps what the recovery member may hold after its source has stopped responding: that may be the only
+// copy. An eviction looks like a person that deletes the pod, so the pod starts again on its PVC. Only a person who
+// deletes that PVC discards the copy.
+func (in *Input) keepCopy(r *v1beta2.RecoveryStatus) (Decision, bool) {
+	p := in.RecoveryMember.Pod
+	switch {
+	case in.refills(r):
+		return Decision{}, false
+	case in.RecoveryMember.PVCDeleted:
+		return in.abandon(r, "the deletion of PVC "+r.RecoveryMember+" of the recovery member was requested"), true
+	case !p.isEnding():
+		return Decision{}, false
+	case p.Terminating:
+		return wait(OnEvent, ReasonWaitingForRecoveryMember, "the pod of recovery member "+r.RecoveryMember+" is created again on its PVC when it has ended", diagnosis.NoActionYet), true
+	default:
+		return Decision{Step: RestartRecoveryMember{}}, true
+	}
+}
+
 // waitForRecoveryMember says what keeps the recovery member from serving. If its source no longer
-// exists, it may have been filled before, and then holds the only copy. Only a person may
-// discard that copy, by deleting its pod.
+// exists, it may have been filled before, and then holds the only copy.
 func (in *Input) waitForRecoveryMember(r *v1beta2.RecoveryStatus) Decision {
 	message := "recovery member " + r.RecoveryMember + " does not serve yet" + in.RecoveryMember.Pod.reason()
 	if in.refills(r) && r.Source.PVC != "" {
-		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet+" "+abandonRemedy(r))
+		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet+" "+in.abandonRemedy(r))
 	}
 	if in.refills(r) {
 		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet)
 	}
-	if in.Facts.MayComeBack(r.Source.Member) {
-		message += "; member " + r.Source.Member + ", its source, does not respond"
-		if best := in.source(""); best != nil {
-			message += "; member " + best.Name + " responds, and is no source: " + whyNoSource(r, best)
-		}
-		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, "No action needed if member "+r.Source.Member+" comes back. "+abandonRemedy(r))
+	others := ""
+	if best := in.source(""); best != nil {
+		others = "; member " + best.Name + " responds, and is no source: " + whyNoSource(r, best)
 	}
-	return wait(OnResponse, ReasonSourceLost,
-		message+"; member "+r.Source.Member+", its source, no longer exists, and no other member responds",
-		"No action needed if another member responds again: then the recovery starts again from that member. "+abandonRemedy(r))
+	if in.Facts.MayComeBack(r.Source.Member) {
+		return wait(OnResponse, ReasonWaitingForRecoveryMember, message+"; member "+r.Source.Member+", its source, does not respond"+others,
+			"No action needed if member "+r.Source.Member+" comes back. "+in.abandonRemedy(r))
+	}
+	if others == "" {
+		others = ", and no other member responds"
+	}
+	return wait(OnResponse, ReasonSourceLost, message+"; member "+r.Source.Member+", its source, no longer exists"+others,
+		"No action needed if recovery member "+r.RecoveryMember+" serves, or if another member responds that has lost no more: then the recovery starts again from that member. "+in.abandonRemedy(r))
 }
 
 // whyNoSource says why a member that responds does not take the place of the source.
@@ -148,12 +173,28 @@ func whyNoSource(r *v1beta2.RecoveryStatus, best *diagnosis.Member) string {
 	if r.Member != "" {
 		return "the request names member " + r.Member
 	}
+	if r.Source.PVC != "" {
+		return "recovery member " + r.RecoveryMember + " may hold the only copy of the data of member " + r.Source.Member
+	}
 	return fmt.Sprintf("it has read the log up to index %d, and member %s up to %d", best.RaftIndex, r.Source.Member, r.Source.RaftIndex)
 }
 
 // abandonRemedy says how a person ends a recovery that cannot continue.
-func abandonRemedy(r *v1beta2.RecoveryStatus) string {
-	return "To abandon the recovery, delete pod " + r.RecoveryMember + ": pods and PVCs of the old members are kept, and an EtcdRestore can restore a backup."
+func (in *Input) abandonRemedy(r *v1beta2.RecoveryStatus) string {
+	const kept = ": pods and PVCs of the old members are kept, and an EtcdRestore can restore a backup."
+	first := "To abandon the recovery, "
+	if in.Desired.Automatic {
+		first += "set spec.recovery.quorumLoss to Manual and "
+	}
+	switch {
+	case in.refills(r):
+		return first + "delete pod " + r.RecoveryMember + kept
+	case in.RecoveryMember.HasPVC:
+		return first + "delete PVC " + r.RecoveryMember + ", which discards its copy" + kept
+	default:
+		return "To discard the copy of the recovery member, delete pod " + r.RecoveryMember + ": the recovery starts again only from a member that has lost no more, or if member " +
+			r.Source.Member + " cannot come back; otherwise it is abandoned" + kept
+	}
 }
 
 // pauses is true while a recovery member that Kubernetes has ended is not created
@@ -172,26 +213,32 @@ func (in *Input) pauses(r *v1beta2.RecoveryStatus) bool {
 	return age >= 0 && age < pause
 }
 
-// unfit says why the recovery member must be created again, from the present source;
-// empty if it need not.
+// unfit says why the recovery member must be created again; empty if it need not. One with a PVC that cannot
+// be filled again is never unfit.
 func (in *Input) unfit(r *v1beta2.RecoveryStatus) string {
-	p := in.RecoveryMember.Pod
+	p, hasPVC := in.RecoveryMember.Pod, in.hasRecoveryPVC(r)
 	switch {
-	case p.isEnding():
+	case p.isEnding() && (in.refills(r) || !hasPVC):
 		return "the pod of recovery member " + r.RecoveryMember + " was deleted" + p.reason()
 	case p != nil && p.Away && !in.RecoveryMember.Serves && in.refills(r):
 		return "recovery member " + r.RecoveryMember + " is away: " + p.AwayWhy
 	case p != nil && p.LacksPVC && !p.Running && in.refills(r):
 		return "the PVC of recovery member " + r.RecoveryMember + " no longer exists"
-	case p == nil && !in.Facts.HasPVC(r.RecoveryMember) && !in.refills(r) && r.Source.PVC != "":
+	case p == nil && !hasPVC && !in.refills(r) && r.Source.PVC != "":
 		return "PVC " + r.Source.PVC + " no longer exists, and no data was copied from it yet"
-	case p == nil && !in.Facts.HasPVC(r.RecoveryMember) && !in.refills(r):
+	case p == nil && !hasPVC && !in.refills(r):
 		return "member " + r.Source.Member + " no longer responds, and no data was copied from it yet"
 	case p == nil && in.cannotBump(r):
 		return "the version has changed, and the one that is declared now cannot raise the revision"
 	case in.isOutdated() && in.refills(r):
 		return "recovery member " + r.RecoveryMember + " does not run, and the spec has changed since its pod was created"
+	default:
+		return ""
 	}
+}
+
+// betterSource says why a recovery must be filled from another source than it was; empty if it need not.
+func (in *Input) betterSource(r *v1beta2.RecoveryStatus) string {
 	if in.canReadVolume(r) {
 		return "member " + r.Source.Member + " no longer responds, and its PVC is read instead"
 	}
@@ -199,23 +246,31 @@ func (in *Input) unfit(r *v1beta2.RecoveryStatus) string {
 	if r.Trigger == v1beta2.RecoveryTriggerRestore || best == nil {
 		return ""
 	}
-	source := in.source(r.Source.Member)
+	p, source := in.RecoveryMember.Pod, in.source(r.Source.Member)
+	mayHoldCopy := in.hasRecoveryPVC(r) || p != nil && p.Running && !p.isEnding()
 	switch {
 	case source != nil && source.RaftIndex > r.Source.RaftIndex:
 		return "member " + source.Name + " has accepted writes meanwhile"
 	case r.Member != "":
 		return ""
-	case r.Source.PVC != "":
+	case r.Source.PVC != "" && (in.refills(r) || !mayHoldCopy):
 		return "member " + best.Name + " responds"
+	case r.Source.PVC != "":
+		return ""
 	case best.RaftIndex > r.Source.RaftIndex:
 		return "member " + best.Name + " responds and has lost less"
 	case source == nil && best.RaftIndex == r.Source.RaftIndex && p != nil && !p.Running && p.Waiting != "":
 		return "member " + best.Name + " responds and has lost no more, and member " + r.Source.Member + " does not respond"
-	case source == nil && r.Source.PVC == "" && !in.RecoveryMember.Serves && in.Facts.Evidence(r.Source.Member).IsEnding():
+	case source == nil && !mayHoldCopy && !in.Facts.MayComeBack(r.Source.Member):
 		return "member " + r.Source.Member + " no longer exists"
 	default:
 		return ""
 	}
+}
+
+// hasRecoveryPVC is true if the recovery member has a PVC that is not being deleted, and that may hold a copy.
+func (in *Input) hasRecoveryPVC(r *v1beta2.RecoveryStatus) bool {
+	return in.RecoveryMember.HasPVC || in.Facts.HasPVC(r.RecoveryMember)
 }
 
 // isOutdated is true if the recovery member does not run and was made from another

@@ -30,7 +30,9 @@ func TestFill(t *testing.T) {
 		{"a better source responds, and the request names the present source", better, edits(recorded(filling, choosesA), memberPod(newID)), "BeginCutover"},
 		{"the requested source has accepted writes meanwhile", advanced, edits(recorded(filling, choosesA), memberPod(newID)), "StartAgain"},
 		{"the source no longer exists and the recovery member serves", otherSource, edits(recorded(filling), memberPod(newID)), "BeginCutover"},
-		{"the source no longer exists before it serves", otherSource, edits(recorded(filling), memberPod("")), "StartAgain"},
+		{"the source no longer exists before it runs", otherSource, edits(recorded(filling), memberPod("", crashes)), "StartAgain"},
+		{"the source no longer exists before it serves", otherSource, edits(recorded(filling), memberPod("")), "ReviveOldMembers, wait SourceLost"},
+		{"the pod of the source is being deleted before it runs", "a:noleader,index=90,terminating b:noleader,index=80 c:nopod", edits(recorded(filling), memberPod("", crashes)), revives},
 		{"the source does not respond before it serves", "a:down b:noleader,index=80 c:nopod", edits(recorded(filling), memberPod("")), revives},
 		{"the source does not respond, and one that does has as much", "a:down b:noleader,index=90 c:nopod", edits(recorded(filling), memberPod("", loops)), "StartAgain"},
 		{"the same while the recovery member runs", "a:down b:noleader,index=90 c:nopod", edits(recorded(filling), memberPod("")), revives},
@@ -57,6 +59,33 @@ func TestFill(t *testing.T) {
 			edits(recorded(filling), memberPod(newID), podOf("b", endsNow), podOf("c", endsNow)), "wait OldMemberMayRun"},
 		{"the node of an old member is not ready", "a:noleader,index=90 b:down c:nopod", edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode)), "wait OldMemberMayRun"},
 		{"the node of one that has ended is not ready", "a:noleader,index=90 b:finished c:nopod", edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode)), "BeginCutover"},
+	})
+}
+
+// TestOnlyCopyIsKept: when its source does not respond, the recovery member may hold the only copy. Its pod is evicted,
+// drained or deleted like any other, so only the deletion of its PVC discards that copy.
+func TestOnlyCopyIsKept(t *testing.T) {
+	const revives, ends = "ReviveOldMembers, wait WaitingForRecoveryMember", "wait WaitingForRecoveryMember"
+	const lower, gone = "a:down b:noleader,index=80 c:nopod", "a:nopod b:noleader,index=80 c:nopod"
+	onPVC := func(m *RecoveryMember) { m.HasPVC = true }
+	discarded := func(m *RecoveryMember) { m.PVCDeleted = true }
+	noPod := func(m *RecoveryMember) { m.Pod = nil }
+	checkDecisions(t, []decision{
+		{"its pod is drained", nothing, edits(recorded(filling), memberPod("", onPVC, terminating)), ends},
+		{"its pod is drained after it has served", nothing, edits(recorded(filling), memberPod(newID, onPVC, terminating)), ends},
+		{"its pod is drained, and a member with less responds", lower, edits(recorded(filling), memberPod("", onPVC, terminating)), ends},
+		{"its pod was evicted", nothing, edits(recorded(filling), memberPod("", onPVC, evicted(time.Minute))), "RestartRecoveryMember"},
+		{"its pod no longer exists", nothing, edits(recorded(filling), memberPod("", onPVC, noPod)), "Fill " + recoveryMember},
+		{"its pod no longer exists, and a member with less responds", gone, edits(recorded(filling), memberPod("", onPVC, noPod)), "Fill " + recoveryMember},
+		{"its pod starts again, and a member with less responds", gone, edits(recorded(filling), memberPod("", onPVC, crashes)), "ReviveOldMembers, wait SourceLost"},
+		{"a member with more responds", "a:nopod b:noleader,index=91 c:nopod", edits(recorded(filling), memberPod("", onPVC, terminating)), "StartAgain"},
+		{"its source responds", noLeader, edits(recorded(filling), memberPod("", onPVC, terminating)), "StartAgain"},
+		{"a person deletes its PVC", lower, edits(recorded(filling), memberPod("", discarded)), "Abandon"},
+		{"its PVC is being deleted, and its source responds", noLeader, edits(recorded(filling), memberPod("", discarded)), revives},
+		{"the cluster is to have no members", nothing, edits(recorded(filling), memberPod("", onPVC), size(0)), "ReviveOldMembers, wait SourceLost"},
+		{"the PVC that filled it is lost", nothing, edits(recorded(filling, fromVolume), memberPod("", onPVC, terminating)), ends},
+		{"the PVC that filled it is lost, and a member responds", "a:nopod b:noleader,index=80 c:nopod d:nopod e:nopod", edits(recorded(filling, fromVolume), memberPod("", onPVC)), "ReviveOldMembers, wait SourceLost"},
+		{"the PVC that filled it is lost, and the loss is no longer proven", "a:nopod b:nopod c:nopod", edits(unmanagedPods(true, "d"), recorded(filling, fromVolume), memberPod("", onPVC)), "ReviveOldMembers, wait SourceLost"},
 	})
 }
 
@@ -148,7 +177,7 @@ func TestSecondRecoveryMemberSaysWhy(t *testing.T) {
 		"was deleted: Evicted: disk":          input(t, serving, recorded(filling, restores, early), memberPod("", evicted(maxPause))),
 		"member a has accepted writes":        input(t, "a:noleader,index=91 b:nopod", recorded(filling), memberPod("")),
 		"member b responds and has lost less": input(t, "a:noleader,index=90 b:noleader,index=91", recorded(filling), memberPod("")),
-		"member a no longer exists":           input(t, "a:nopod b:noleader,index=80", recorded(filling), memberPod("")),
+		"member a no longer exists":           input(t, "a:nopod b:noleader,index=80", recorded(filling), memberPod("", crashes)),
 		"no data was copied from it yet":      input(t, nothing, recorded(filling)),
 		"the spec has changed since its pod":  input(t, noLeader, recorded(filling), memberPod("", crashes, outdated)),
 		"is away: its node is not ready (r)":  input(t, noLeader, recorded(filling), memberPod("", func(m *RecoveryMember) { m.Pod.Away, m.Pod.AwayWhy = true, "its node is not ready (r)" })),
@@ -176,6 +205,12 @@ func TestWaitNamesTheWayOut(t *testing.T) {
 		{"another member responds, and a person has chosen the source", input(t, "a:down b:noleader,index=95 c:nopod", recorded(filling, choosesA), memberPod("", loops)),
 			"member b responds, and is no source: the request names member a", "delete pod r"},
 		{"an old member may run", input(t, "a b c:terminating", recorded(filling, restores), memberPod(newID)), "pod c", "Bring the node back."},
+		{"the source does not respond, and its copy has a PVC", input(t, "a:down b:nopod c:nopod", recorded(filling), memberPod("", func(m *RecoveryMember) { m.HasPVC = true })),
+			"member a, its source, does not respond", "To abandon the recovery, delete PVC r"},
+		{"the next recovery would begin at once", input(t, nothing, lostFor(time.Hour), recorded(filling), memberPod("", func(m *RecoveryMember) { m.HasPVC = true })),
+			"no longer exists", "set spec.recovery.quorumLoss to Manual and delete PVC r"},
+		{"the source no longer exists, and a member with less responds", input(t, "a:nopod b:noleader,index=80 c:nopod", recorded(filling), memberPod("")),
+			"no longer exists; member b responds, and is no source: it has read the log up to index 80", "delete pod r"},
 		{"the pod does not run", input(t, noLeader, recorded(filling), memberPod("", func(m *RecoveryMember) { m.Pod.Waiting = "ImagePullBackOff" })),
 			"recovery member r does not serve yet: ImagePullBackOff", "No action needed"},
 	} {

@@ -91,6 +91,8 @@ type RecoveryMember struct {
 	Pod *RecoveryPod
 	// Hidden is true while the pod or its PVC is not behind the Services.
 	Hidden bool
+	// HasPVC is true if its PVC exists and is not being deleted. PVCDeleted is true if its deletion was requested.
+	HasPVC, PVCDeleted bool
 	// Serves is true if it responds and leads.
 	Serves bool
 	// ClusterID in its response, in hexadecimal.

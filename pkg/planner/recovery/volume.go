@@ -14,8 +14,8 @@ import (
 func (in *Input) whyRelease(r *v1beta2.RecoveryStatus) string {
 	p := in.RecoveryMember.Pod
 	switch {
-	case r.Source.PVC == "":
-		return ""
+	case r.Source.PVC == "" || !in.refills(r) && in.hasRecoveryPVC(r):
+		return "" // no member is stopped, or the recovery member may hold the only copy of its data
 	case !in.Facts.QuorumLoss().Permanent:
 		return "it is no longer proven that the quorum is permanently lost, and it reads the PVC of member " + r.Source.Member + ", which is stopped"
 	case p != nil && p.Terminating && !p.Finished && !in.RecoveryMember.Serves && in.refills(r):
