@@ -84,15 +84,20 @@ func noteRequested(pod *corev1.Pod) {
 }
 
 // NoteAdmitted returns the response to a write, and true if an admission policy has changed the image that
-// was requested with this write. Then the note in the response names the changed image. What a policy makes
-// of the image that something else has set is not noted.
-func NoteAdmitted(requested, response *corev1.Pod) (*corev1.Pod, bool) {
+// was requested with this write. Then the note in the response names the changed image, and the container
+// that ran before the write, which the kubelet replaces. What a policy makes of the image that something
+// else has set is not noted.
+func NoteAdmitted(before, requested, response *corev1.Pod) (*corev1.Pod, bool) {
 	asked, image := imageOf(requested), imageOf(response)
-	if image == asked || image == response.Annotations[AnnotationAdmittedImage] || asked != requested.Annotations[AnnotationAdmittedImage] {
+	if image == asked || image == response.Annotations[AnnotationAdmittedImage] || ImageStateOf(requested) != ImageAdmitted {
 		return response, false
 	}
 	pod := response.DeepCopy()
 	noteRequested(pod)
+	// The response may show the next container already.
+	if id := containerID(before); id != "" && id == containerID(response) && imageOf(before) != image {
+		supersede(pod, imageOf(before))
+	}
 	return pod, true
 }
 

@@ -20,7 +20,7 @@ func TestImageStateOf(t *testing.T) {
 		return pod
 	}
 	admitted := func(requested *corev1.Pod) *corev1.Pod {
-		pod, differs := NoteAdmitted(requested, set(requested, policys))
+		pod, differs := NoteAdmitted(requested, requested, set(requested, policys))
 		if !differs {
 			t.Error("an image that a policy has changed is not noted")
 		}
@@ -129,12 +129,12 @@ func TestNoteAdmitted(t *testing.T) {
 	pod := Pod(newCluster(version("3.6.11")), MemberPod{Name: first})
 	pod.Spec.Containers[0].Image = "by/hand:1"
 	labelled, _ := WithRole(pod, RoleVoter)
-	if _, differs := NoteAdmitted(labelled, labelled.DeepCopy()); differs {
+	if _, differs := NoteAdmitted(labelled, labelled, labelled.DeepCopy()); differs {
 		t.Error("the image of another writer counts as admitted because a label was written")
 	}
 	changed := labelled.DeepCopy()
 	changed.Spec.Containers[0].Image = "mirror/by/hand:1"
-	if _, differs := NoteAdmitted(labelled, changed); differs {
+	if _, differs := NoteAdmitted(labelled, labelled, changed); differs {
 		t.Error("what a policy made of the image of another writer counts as admitted")
 	}
 }

@@ -234,7 +234,7 @@ func updateObservedPod(ctx context.Context, r *run, name, uid string, change fun
 	if !differs {
 		return nil
 	}
-	return updatePod(ctx, r, changed)
+	return updatePod(ctx, r, live, changed)
 }
 
 func isNotFound(err error) bool { return apierrors.IsNotFound(err) }

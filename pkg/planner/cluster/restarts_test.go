@@ -105,3 +105,49 @@ func TestStatusOfAnImageOfAnotherVersion(t *testing.T) {
 		t.Errorf("members that lack something: %s", lacking)
 	}
 }
+
+// TestWritesThatMayRestart: while another voter does not serve, the pod of a voter is written only if no policy has
+// changed the image of another pod to one that this pod does not have.
+func TestWritesThatMayRestart(t *testing.T) {
+	t.Parallel()
+	rewritten := func(names ...string) func(*Observed) {
+		return func(o *Observed) {
+			for _, name := range names {
+				p := podByName(o.Pods, name)
+				p.ImageName, p.FromPolicy = "mirror/etcd", true
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		members string
+		edits   []func(*Observed)
+		want    bool
+	}{
+		"no policy":                               {"a b:restarting c", nil, true},
+		"a policy, and all serve":                 {"a b c", edits(rewritten("b")), true},
+		"a policy, and another restarts":          {"a b:restarting c", edits(rewritten("b")), false},
+		"a policy, and another is down":           {"a b c:down", edits(rewritten("b")), false},
+		"a policy, and another responds not yet":  {"a b:sick c", edits(rewritten("b")), false},
+		"an image that nothing has noted yet":     {"a b:sick c", edits(image("b", resources.ImageChanged), func(o *Observed) { o.Pods[1].ImageName = "mirror/etcd" }), false},
+		"a policy that has changed this pod, too": {"a b:restarting c", edits(rewritten("a", "b", "c")), true},
+		"a policy, and this one is down":          {"a:down b c", edits(rewritten("b")), true},
+		"a policy, and no quorum":                 {"a b:down c:down", edits(noQuorum, rewritten("b")), false},
+	} {
+		o := observed(t, 3, test.members, append(test.edits, func(o *Observed) {
+			o.Unlabeled = []Object{{KindPod, "a", "pod-a"}}
+			podByName(o.Pods, "a").Role = PodLearner
+		})...)
+		wrote := map[string]bool{}
+		for _, a := range Decide(o).Actions {
+			switch a := a.(type) {
+			case LabelObject:
+				wrote["mark"] = true
+			case LabelPod:
+				wrote["role"] = wrote["role"] || a.Name == "a"
+			}
+		}
+		if wrote["mark"] != test.want || wrote["role"] != (test.want && o.Etcd.Linearizable) {
+			t.Errorf("%s: pod a is written: %v, want %t", name, wrote, test.want)
+		}
+	}
+}

@@ -85,7 +85,8 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 		}
 		joined := m.Started && !m.Learner
 		unnoted := p.Image == resources.ImageUnnoted && o.Now.Sub(p.Made) < noteWithin
-		if p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill || unnoted {
+		due := p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill || unnoted
+		if due && !mayRestartBesideOthers(o, p) {
 			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role, Joined: joined})
 		}
 	}
