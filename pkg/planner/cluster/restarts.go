@@ -48,7 +48,9 @@ func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
 		return true
 	case resources.ImageUnconfirmed:
 		return m != nil && runsOther(p, m) && hasSettled(now, p)
-	case resources.ImageAdmitted, resources.ImageUnnoted:
+	case resources.ImageUnnoted:
+		return now.Sub(p.Made) >= resources.NoteWithin
+	case resources.ImageAdmitted:
 		return false
 	default:
 		return false

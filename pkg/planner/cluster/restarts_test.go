@@ -72,8 +72,9 @@ func TestImageOfAnotherVersion(t *testing.T) {
 func TestAdmittedImageIsNoted(t *testing.T) {
 	unnoted := image("b", resources.ImageUnnoted)
 	checkDecisions(t, []decision{
-		{"a new pod", 3, "a b c", append(made("b", noteWithin-time.Second), unnoted), "steady: LabelPod b voter"},
-		{"an old pod", 3, "a b c", append(made("b", noteWithin), unnoted), "steady"},
+		{"a new pod", 3, "a b c", append(made("b", resources.NoteWithin-time.Second), unnoted), "steady: LabelPod b voter"},
+		{"an old pod, whose image something else may have set", 3, "a:claim b:claim c:claim", append(made("b", resources.NoteWithin), unnoted), "rollout: RecordPutBack 1, RecreatePod b " + testVersion},
+		{"an old pod whose image cannot be pulled", 3, "a b:down c", append(made("b", resources.NoteWithin), unnoted), "repair: RecordPutBack 1, UpgradePod b " + testVersion + " idle"},
 	})
 }
 
