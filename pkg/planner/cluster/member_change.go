@@ -51,6 +51,8 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return replace
 	case hasOtherImage(o.Cluster, pod), unrequested:
 		return reimage
+	case lacksImageOfPolicy(o, pod) && pvcByName(o.PVCs, m.Name) != nil:
+		return recreate
 	default:
 		return asDeclared
 	}

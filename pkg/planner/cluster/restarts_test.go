@@ -88,6 +88,29 @@ func TestPreparedPodWithAnotherImage(t *testing.T) {
 	})
 }
 
+// TestImageOfAPolicyThatCannotBePulled: a policy that was corrected meanwhile changes new pods only.
+func TestImageOfAPolicyThatCannotBePulled(t *testing.T) {
+	waits := func(why string, ago time.Duration) func(*Observed) {
+		return func(o *Observed) {
+			p := podByName(o.Pods, "b")
+			p.Waiting, p.Made = why, o.Now.Add(-ago)
+		}
+	}
+	const long = preparedPatience + time.Second
+	checkDecisions(t, []decision{
+		{"for long", 3, "a:claim b:claim,policy,down c:claim", edits(waits("ImagePullBackOff: mirror/etcd", long)), "repair: RecreatePod b " + testVersion + " idle"},
+		{"not yet for long", 3, "a:claim b:claim,policy,down c:claim", edits(waits("ImagePullBackOff: mirror/etcd", preparedPatience)), "steady"},
+		{"it does not run for another reason", 3, "a:claim b:claim,policy,down c:claim", edits(waits("CrashLoopBackOff", long)), "steady"},
+		{"no policy has changed it", 3, "a:claim b:claim,down c:claim", edits(waits("ImagePullBackOff: quay.io/etcd", long)), "steady"},
+		{"without a PVC", 3, "a b:policy,down c", edits(waits("ImagePullBackOff: mirror/etcd", long)), "steady"},
+		{"a prepared pod", 3, "a b", edits(func(o *Observed) {
+			prepareMissing(o)
+			p := &o.Prepared[0]
+			p.Running, p.FromPolicy, p.Waiting, p.Made = false, true, "ErrImagePull: mirror/etcd", o.Now.Add(-long)
+		}), "scale-up: DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
+	})
+}
+
 // TestStatusOfAnImageOfAnotherVersion reads what the status says of it.
 func TestStatusOfAnImageOfAnotherVersion(t *testing.T) {
 	o := observed(t, 3, "a b:podv=3.7.0 c", wants("3.7.0"), ranFor(time.Hour))
