@@ -4,6 +4,8 @@
 package resources
 
 import (
+	"time"
+
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
@@ -26,7 +28,8 @@ const (
 	// ImageChanged: something has changed it after it was admitted.
 	ImageChanged
 	// ImageUnnoted: it is what an admission policy made of the request, and the pod does not note it: the
-	// controller ended before it could write the note.
+	// controller ended before it could write the note. In a pod that is older than NoteWithin something else
+	// may have set it.
 	ImageUnnoted
 )
 
@@ -57,9 +60,13 @@ func isUntouched(pod *corev1.Pod) bool {
 	return pod.Generation == 1
 }
 
-// WithNote returns live with the note of the image that was admitted, and true if it lacks that note.
-func WithNote(live *corev1.Pod) (*corev1.Pod, bool) {
-	if ImageStateOf(live) != ImageUnnoted {
+// NoteWithin is for how long after the creation of a pod its image may still be noted as the admitted one. An
+// older pod may be from a Kubernetes that did not count changes, and its first change may be that of its image.
+const NoteWithin = time.Hour
+
+// WithNote returns live with the note of the image that was admitted, and true if it lacks that note and is new.
+func WithNote(live *corev1.Pod, now time.Time) (*corev1.Pod, bool) {
+	if ImageStateOf(live) != ImageUnnoted || now.Sub(live.CreationTimestamp.Time) >= NoteWithin {
 		return live, false
 	}
 	pod := live.DeepCopy()
@@ -84,15 +91,20 @@ func noteRequested(pod *corev1.Pod) {
 }
 
 // NoteAdmitted returns the response to a write, and true if an admission policy has changed the image that
-// was requested with this write. Then the note in the response names the changed image. What a policy makes
-// of the image that something else has set is not noted.
-func NoteAdmitted(requested, response *corev1.Pod) (*corev1.Pod, bool) {
+// was requested with this write. Then the note in the response names the changed image, and the container
+// that ran before the write, which the kubelet replaces. What a policy makes of the image that something
+// else has set is not noted.
+func NoteAdmitted(before, requested, response *corev1.Pod) (*corev1.Pod, bool) {
 	asked, image := imageOf(requested), imageOf(response)
-	if image == asked || image == response.Annotations[AnnotationAdmittedImage] || asked != requested.Annotations[AnnotationAdmittedImage] {
+	if image == asked || image == response.Annotations[AnnotationAdmittedImage] || ImageStateOf(requested) != ImageAdmitted {
 		return response, false
 	}
 	pod := response.DeepCopy()
 	noteRequested(pod)
+	// The response may show the next container already.
+	if id := containerID(before); id != "" && id == containerID(response) && imageOf(before) != image {
+		supersede(pod, imageOf(before))
+	}
 	return pod, true
 }
 

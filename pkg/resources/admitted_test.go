@@ -5,8 +5,10 @@ package resources
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // TestImageStateOf changes the image of a pod at several moments of its life.
@@ -20,7 +22,7 @@ func TestImageStateOf(t *testing.T) {
 		return pod
 	}
 	admitted := func(requested *corev1.Pod) *corev1.Pod {
-		pod, differs := NoteAdmitted(requested, set(requested, policys))
+		pod, differs := NoteAdmitted(requested, requested, set(requested, policys))
 		if !differs {
 			t.Error("an image that a policy has changed is not noted")
 		}
@@ -68,23 +70,27 @@ func TestImageStateOf(t *testing.T) {
 // TestWithNote: a pod that lacks the note of what a policy admitted gets it once, and keeps its image.
 func TestWithNote(t *testing.T) {
 	t.Parallel()
-	pod := Pod(newCluster(), MemberPod{Name: first})
-	if _, lacks := WithNote(pod); lacks || IsImageFromPolicy(pod) {
+	pod, now := Pod(newCluster(), MemberPod{Name: first}), time.Unix(1, 0)
+	pod.CreationTimestamp = metav1.NewTime(now)
+	if _, lacks := WithNote(pod, now); lacks || IsImageFromPolicy(pod) {
 		t.Error("the image of a pod that no policy has changed is noted")
 	}
 	pod.Spec.Containers[0].Image, pod.Generation = "mirror.example/etcd@sha256:1", 1
-	noted, lacks := WithNote(pod)
+	if _, lacks := WithNote(pod, now.Add(NoteWithin)); lacks {
+		t.Error("an image that something else may have set counts as admitted")
+	}
+	noted, lacks := WithNote(pod, now)
 	if !lacks || ImageStateOf(noted) != ImageAdmitted || imageOf(noted) != imageOf(pod) || !IsImageFromPolicy(noted) || !IsImageFromPolicy(pod) {
 		t.Errorf("noted %t, image %s, %v", lacks, imageOf(noted), noted.Annotations)
 	}
-	if _, again := WithNote(noted); again {
+	if _, again := WithNote(noted, now); again {
 		t.Error("it is noted once more")
 	}
-	if _, changed := WithVersion(newCluster(), pod); changed {
-		t.Error("an image that lacks its note is requested again")
+	if requested, changed := WithVersion(newCluster(), pod); !changed || imageOf(requested) != Image(newCluster()) {
+		t.Error("an image that lacks its note is not requested again")
 	}
 	noted.Spec.Containers[0].Image, noted.Generation = "by/hand:1", 2
-	if _, lacks := WithNote(noted); lacks {
+	if _, lacks := WithNote(noted, now); lacks {
 		t.Error("the image of another writer counts as admitted")
 	}
 }
@@ -129,12 +135,12 @@ func TestNoteAdmitted(t *testing.T) {
 	pod := Pod(newCluster(version("3.6.11")), MemberPod{Name: first})
 	pod.Spec.Containers[0].Image = "by/hand:1"
 	labelled, _ := WithRole(pod, RoleVoter)
-	if _, differs := NoteAdmitted(labelled, labelled.DeepCopy()); differs {
+	if _, differs := NoteAdmitted(labelled, labelled, labelled.DeepCopy()); differs {
 		t.Error("the image of another writer counts as admitted because a label was written")
 	}
 	changed := labelled.DeepCopy()
 	changed.Spec.Containers[0].Image = "mirror/by/hand:1"
-	if _, differs := NoteAdmitted(labelled, changed); differs {
+	if _, differs := NoteAdmitted(labelled, labelled, changed); differs {
 		t.Error("what a policy made of the image of another writer counts as admitted")
 	}
 }

@@ -164,8 +164,7 @@ func WithRole(live *corev1.Pod, role string) (*corev1.Pod, bool) {
 // that version may run there.
 func WithVersion(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	pod := live.DeepCopy()
-	state := ImageStateOf(live)
-	sets := RequestedImage(live) != Image(c) || state != ImageAdmitted && state != ImageUnnoted
+	sets := RequestedImage(live) != Image(c) || ImageStateOf(live) != ImageAdmitted
 	pod.Annotations = merged(merged(pod.Annotations, versionAnnotations(c)), map[string]string{AnnotationVersion: Version(c), AnnotationImage: Image(c)})
 	for i := range pod.Spec.Containers {
 		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && sets {

@@ -104,7 +104,8 @@ func waitFor(err error) *planner.Wait {
 }
 
 // act carries out the plan and stops at the first error. An error of an action that is upkeep,
-// such as that of the client Service, does not stop the repair of members.
+// such as that of the client Service, does not stop the repair of members. A write that has restarted a
+// container ends every plan.
 func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 	ctx, cancel := context.WithTimeout(ctx, observationLife-max(r.Clock.Since(r.seen.Now), 0))
 	defer cancel()
@@ -112,6 +113,11 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 	var failed []error
 	for _, action := range plan.Actions {
 		err := carryOutUnlessBlocked(ctx, r, action, &result)
+		if errors.Is(err, errPolicyRestarts) {
+			klog.FromContext(ctx).Info("Ended the plan", "action", fmt.Sprintf("%T", action), "err", err)
+			result.retryAfter = reconcile.StaleRetry
+			break
+		}
 		switch {
 		case errors.Is(err, etcd.ErrLearnerNotReady):
 			result.retryAfter = max(retrySoon, plan.RequeueAfter)

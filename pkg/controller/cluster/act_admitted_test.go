@@ -12,6 +12,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -102,6 +104,32 @@ func TestAdmittedImageIsNotedLater(t *testing.T) {
 	api.pod.Generation = 2
 	if seen := observedPod(api.cluster, api.pod); seen.Image != resources.ImageAdmitted || !seen.FromPolicy {
 		t.Errorf("the observed image is %v, from a policy: %t", seen.Image, seen.FromPolicy)
+	}
+}
+
+// TestWriteThatRestartsAPodEndsThePlan: a policy that is newer than the pods changes images with any write. So no
+// second pod is written, and the first one counts as restarting.
+func TestWriteThatRestartsAPodEndsThePlan(t *testing.T) {
+	t.Parallel()
+	refresh, label := planner.RefreshPod{Name: "c-a", UID: "pod-uid"}, planner.LabelObject{Object: planner.Object{Kind: planner.KindPod, Name: "c-a", UID: "pod-uid"}}
+	for name, actions := range map[string][]planner.Action{"certificates": {refresh, label}, "labels": {label, refresh}} {
+		api := &policyAPI{oneMember: stopped()}
+		api.pod.Annotations[resources.AnnotationAdmittedImage] = resources.EtcdImage(api.pod)
+		api.pod.Annotations[resources.AnnotationCertificates] = "before"
+		delete(api.pod.Labels, resources.LabelProtected)
+		api.cluster.Spec.DeletionProtection = ptr.To(true)
+		api.pod.Status.ContainerStatuses = []corev1.ContainerStatus{{Name: resources.ContainerName, ContainerID: "id", State: corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}}}
+		r := &run{Reconciler: &Reconciler{Config: Config{Objects: api, Etcd: api, Gate: api, Recorder: api, Clock: clocktesting.NewFakePassiveClock(time.Unix(1, 0))}}, seen: &seen{Observed: planner.Observed{Cluster: api.cluster, Now: time.Unix(1, 0)}}}
+		done, err := act(t.Context(), r, planner.Plan{Actions: actions})
+		if err != nil || done.retryAfter == 0 || api.updates != 2 { // the write, and the note
+			t.Errorf("%s: %d updates, outcome %+v, error %v", name, api.updates, done, err)
+		}
+		if o := observedPod(api.cluster, api.pod); !o.Restarting || !o.FromPolicy || o.Image != resources.ImageAdmitted {
+			t.Errorf("%s: the pod is observed as %+v", name, o)
+		}
+		if done, err = act(t.Context(), r, planner.Plan{Actions: actions}); err != nil || done.retryAfter != 0 || api.updates != 3 {
+			t.Errorf("%s, once more: %d updates, outcome %+v, error %v", name, api.updates, done, err)
+		}
 	}
 }
 

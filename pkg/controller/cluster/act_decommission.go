@@ -63,7 +63,7 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 		if !resources.IsFenced(&pod.Labels, r.seen.Cluster.Name) {
 			continue
 		}
-		if err := updatePod(ctx, r, pod); err != nil {
+		if err := updatePod(ctx, r, &pods[i], pod); err != nil {
 			return err
 		}
 	}
@@ -189,11 +189,11 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 	if !metav1.IsControlledBy(pod, r.seen.Cluster) {
 		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
-	pod = pod.DeepCopy()
-	if !resources.IsPublished(&pod.Labels, r.seen.Cluster.Name) {
+	published := pod.DeepCopy()
+	if !resources.IsPublished(&published.Labels, r.seen.Cluster.Name) {
 		return nil
 	}
-	return updatePod(ctx, r, pod)
+	return updatePod(ctx, r, pod, published)
 }
 
 // cleanUpOldPVCs deletes the PVCs of the old members. It releases a PVC instead if the user wants to

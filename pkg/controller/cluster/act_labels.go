@@ -32,7 +32,7 @@ func restorePodLabels(ctx context.Context, r *run, live *corev1.Pod) error {
 		r.Gate.Note(r.key, live)
 		return nil
 	}
-	return updatePod(ctx, r, pod)
+	return updatePod(ctx, r, live, pod)
 }
 
 func restorePVCLabels(ctx context.Context, r *run, live *corev1.PersistentVolumeClaim) error {

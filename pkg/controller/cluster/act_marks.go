@@ -23,19 +23,19 @@ func markObject(ctx context.Context, r *run, a planner.LabelObject) error {
 	}
 	switch a.Kind {
 	case planner.KindPod:
-		return remark(ctx, r, a.Object, true, r.Objects.GetPod, r.Objects.UpdatePod)
+		return remark(ctx, r, a.Object, r.Objects.GetPod, updatePod)
 	case planner.KindPVC:
-		return remark(ctx, r, a.Object, true, r.Objects.GetPVC, r.Objects.UpdatePVC)
+		return remark(ctx, r, a.Object, r.Objects.GetPVC, writing(r.Objects.UpdatePVC, true))
 	case planner.KindService:
-		return remark(ctx, r, a.Object, true, r.Objects.GetService, r.Objects.UpdateService)
+		return remark(ctx, r, a.Object, r.Objects.GetService, writing(r.Objects.UpdateService, true))
 	case planner.KindRecord:
-		return remark(ctx, r, a.Object, true, r.Objects.GetConfigMap, r.Objects.UpdateConfigMap)
+		return remark(ctx, r, a.Object, r.Objects.GetConfigMap, writing(r.Objects.UpdateConfigMap, true))
 	case planner.KindBudget:
-		return remark(ctx, r, a.Object, true, r.Objects.GetPodDisruptionBudget, r.Objects.UpdatePodDisruptionBudget)
+		return remark(ctx, r, a.Object, r.Objects.GetPodDisruptionBudget, writing(r.Objects.UpdatePodDisruptionBudget, true))
 	case planner.KindSecret:
 		// No cache shows Secrets, so the gate could not wait for the Secret.
 		r.secrets.invalidate(r.key)
-		return remark(ctx, r, a.Object, false, r.Objects.GetSecret, r.Objects.UpdateSecret)
+		return remark(ctx, r, a.Object, r.Objects.GetSecret, writing(r.Objects.UpdateSecret, false))
 	default:
 		return fmt.Errorf("unknown kind %q", a.Kind)
 	}
@@ -47,11 +47,24 @@ type marked interface {
 	runtime.Object
 }
 
-// remark marks the live object, if it is the one that was observed. If cached is true, the
-// gate waits until the cache shows the write.
+// writing returns how an object is written. If cached is true, the gate waits until the cache shows the write.
+func writing[T marked](update func(context.Context, T) (T, error), cached bool) func(context.Context, *run, T, T) error {
+	return func(ctx context.Context, r *run, _, changed T) error {
+		updated, err := update(ctx, changed)
+		if err != nil {
+			return reconcile.StaleOnConflict(err)
+		}
+		if cached {
+			r.Gate.Note(r.key, updated)
+		}
+		return nil
+	}
+}
+
+// remark marks the live object, if it is the one that was observed.
 func remark[T marked](
-	ctx context.Context, r *run, object planner.Object, cached bool,
-	get func(context.Context, string, string) (T, error), update func(context.Context, T) (T, error),
+	ctx context.Context, r *run, object planner.Object,
+	get func(context.Context, string, string) (T, error), write func(ctx context.Context, r *run, live, changed T) error,
 ) error {
 	live, err := get(ctx, r.seen.Cluster.Namespace, object.Name)
 	if isNotFound(err) {
@@ -67,12 +80,5 @@ func remark[T marked](
 	if !mark(r.seen, changed) {
 		return nil
 	}
-	updated, err := update(ctx, changed)
-	if err != nil {
-		return reconcile.StaleOnConflict(err)
-	}
-	if cached {
-		r.Gate.Note(r.key, updated)
-	}
-	return nil
+	return write(ctx, r, live, changed)
 }

@@ -203,7 +203,7 @@ func readOwnedPod(ctx context.Context, r *run, name, uid string) (*corev1.Pod, e
 // labelPod says on the pod what its member is, what it was made from, and which image was admitted.
 func labelPod(ctx context.Context, r *run, a planner.LabelPod) error {
 	return updateObservedPod(ctx, r, a.Name, a.UID, func(live *corev1.Pod) (*corev1.Pod, bool) {
-		noted, unnoted := resources.WithNote(live)
+		noted, unnoted := resources.WithNote(live, r.seen.Now)
 		adopted, unknown := resources.Adopted(r.seen.Cluster, noted)
 		pod, other := resources.WithRole(adopted, string(a.Role))
 		if a.Joined {
@@ -234,7 +234,7 @@ func updateObservedPod(ctx context.Context, r *run, name, uid string, change fun
 	if !differs {
 		return nil
 	}
-	return updatePod(ctx, r, changed)
+	return updatePod(ctx, r, live, changed)
 }
 
 func isNotFound(err error) bool { return apierrors.IsNotFound(err) }

@@ -111,7 +111,7 @@ func admitPod(ctx context.Context, r *run, a planner.AdmitPod) error {
 	if !differs {
 		return nil
 	}
-	if err := updatePod(ctx, r, pod); err != nil {
+	if err := updatePod(ctx, r, live, pod); err != nil {
 		return err
 	}
 	if r.Launchers != nil && !a.SecondVoter { // the second voter of an old etcd is not a member yet

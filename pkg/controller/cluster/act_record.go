@@ -266,8 +266,8 @@ func copyRecovery(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus,
 	if !metav1.IsControlledBy(pod, r.seen.Cluster) {
 		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
-	if pod = pod.DeepCopy(); note(pod) {
-		return updatePod(ctx, r, pod)
+	if noted := pod.DeepCopy(); note(noted) {
+		return updatePod(ctx, r, pod, noted)
 	}
 	return nil
 }

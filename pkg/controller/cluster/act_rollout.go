@@ -112,7 +112,7 @@ func upgradePod(ctx context.Context, r *run, a planner.UpgradePod) error {
 			}
 		}
 		changed, differs := r.Platform.WithVersion(r.seen.Cluster, live)
-		if resources.ImageStateOf(live) == resources.ImageChanged {
+		if state := resources.ImageStateOf(live); state == resources.ImageChanged || state == resources.ImageUnnoted {
 			r.seen.Record.PutBack.Mark(changed)
 		}
 		done = differs

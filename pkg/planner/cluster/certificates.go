@@ -32,7 +32,7 @@ func (RequestCertificate) action() {}
 func (RefreshPod) action()         {}
 
 // keepCertificates returns the actions that keep the certificates of the cluster valid. They
-// touch no member, so they go along with whatever else is done.
+// stop no member, so they go along with whatever else is done.
 func keepCertificates(o *Observed, plan Plan) []Action {
 	facts := certificateInput(o)
 	facts.AddsMember = slices.ContainsFunc(plan.Actions, func(a Action) bool {
@@ -54,6 +54,9 @@ func keepCertificates(o *Observed, plan Plan) []Action {
 		actions = append(actions, RequestCertificate{Use: use})
 	}
 	for _, p := range steps.Refresh {
+		if mayRestartBesideOthers(o, podByName(o.Pods, p.Name)) {
+			continue
+		}
 		actions = append(actions, RefreshPod{Name: p.Name, UID: p.UID})
 	}
 	return actions

@@ -47,17 +47,19 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return recreate
 	case stale:
 		return replace
-	case hasOtherImage(o.Cluster, pod) && pod.NeedsNewPod && replacesForVersion(o, m):
+	case hasOtherImage(o.Cluster, pod) && (pod.NeedsNewPod || pod.FromPolicy) && replacesForVersion(o, m):
 		return replace
 	case hasOtherImage(o.Cluster, pod), unrequested:
 		return reimage
+	case lacksImageOfPolicy(o, pod) && pvcByName(o.PVCs, m.Name) != nil:
+		return recreate
 	default:
 		return asDeclared
 	}
 }
 
 // replacesForVersion is true if another member with a new pod takes the place of a member whose data
-// goes with its pod, and that takes a version step. That needs a quorum, and the step must be allowed.
+// goes with its pod, and whose image needs a new pod. That needs a quorum, and the step must be allowed.
 // In an etcd without learners the member that joins votes from its addition on. There the restart in
 // place risks less, and the member is replaced with the step after.
 func replacesForVersion(o *Observed, m *Member) bool {

@@ -24,7 +24,8 @@ func labelObjects(o *Observed, plan Plan) []Action {
 	}
 	var actions []Action
 	for _, object := range o.Unlabeled {
-		if !keepsUp(o, plan) || !isRepairedByUpkeep(o.PVCs, object) {
+		held := object.Kind == KindPod && mayRestartBesideOthers(o, podByName(o.Pods, object.Name))
+		if !held && (!keepsUp(o, plan) || !isRepairedByUpkeep(o.PVCs, object)) {
 			actions = append(actions, LabelObject{Object: object})
 		}
 	}

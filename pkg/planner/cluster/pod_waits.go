@@ -19,7 +19,8 @@ var (
 	notPulled = podWait{
 		ReasonImageNotPulled, "image %s cannot be pulled",
 		"If the image does not exist, set spec.version or spec.repository: %s '{\"spec\":{\"version\":\"X.Y.Z\"}}'. " +
-			"If its registry wants credentials, name their Secret in spec.pod.imagePullSecrets.",
+			"If its registry wants credentials, name their Secret in spec.pod.imagePullSecrets. " +
+			"If an admission policy has to change images, such as to those of a mirror, correct the policy, or name the mirror in spec.repository.",
 	}
 	notCreated = podWait{ReasonContainerNotCreated, "Kubernetes cannot create a container: %s", ""}
 )

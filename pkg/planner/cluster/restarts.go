@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -47,7 +48,9 @@ func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
 		return true
 	case resources.ImageUnconfirmed:
 		return m != nil && runsOther(p, m) && hasSettled(now, p)
-	case resources.ImageAdmitted, resources.ImageUnnoted:
+	case resources.ImageUnnoted:
+		return now.Sub(p.Made) >= resources.NoteWithin
+	case resources.ImageAdmitted:
 		return false
 	default:
 		return false
@@ -62,6 +65,33 @@ func findMislabeled(o *Observed) *Member {
 		if !isGone(pod) && runsOther(pod, m) && hasSettled(o.Now, pod) && changeDue(o, m) == asDeclared && !hasUnrequestedImage(o.Now, pod, m) {
 			return m
 		}
+	}
+	return nil
+}
+
+// mayRestartBesideOthers is true for the pod of a voter if a write to it may restart it while another voter
+// restarts or does not serve. An admission policy that is newer than the pods may change the image with any
+// write, also with one of a label. The evidence is a pod whose image something has changed to
+// one that this pod does not have.
+func mayRestartBesideOthers(o *Observed, p *Pod) bool {
+	m := memberOf(o, p)
+	changed := m != nil && slices.ContainsFunc(o.Pods, func(other Pod) bool {
+		return other.Owned && !isGone(&other) && other.ImageName != p.ImageName && (other.FromPolicy || other.Image != resources.ImageAdmitted)
+	})
+	if !changed {
+		return false
+	}
+	restarting := slices.ContainsFunc(listVoters(o.Etcd.Members), func(other *Member) bool { return other != m && isRestarting(o, other) })
+	return restarting || quorumOf(o).countServingWithout(m) < len(listVoters(o.Etcd.Members))-1
+}
+
+// memberOf returns the voter in a pod; nil if there is none.
+func memberOf(o *Observed, p *Pod) *Member {
+	if p == nil {
+		return nil
+	}
+	if m := memberByName(o.Etcd.Members, p.Name); m != nil && !m.Learner {
+		return m
 	}
 	return nil
 }

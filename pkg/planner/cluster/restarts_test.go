@@ -72,8 +72,9 @@ func TestImageOfAnotherVersion(t *testing.T) {
 func TestAdmittedImageIsNoted(t *testing.T) {
 	unnoted := image("b", resources.ImageUnnoted)
 	checkDecisions(t, []decision{
-		{"a new pod", 3, "a b c", append(made("b", noteWithin-time.Second), unnoted), "steady: LabelPod b voter"},
-		{"an old pod", 3, "a b c", append(made("b", noteWithin), unnoted), "steady"},
+		{"a new pod", 3, "a b c", append(made("b", resources.NoteWithin-time.Second), unnoted), "steady: LabelPod b voter"},
+		{"an old pod, whose image something else may have set", 3, "a:claim b:claim c:claim", append(made("b", resources.NoteWithin), unnoted), "rollout: RecordPutBack 1, RecreatePod b " + testVersion},
+		{"an old pod whose image cannot be pulled", 3, "a b:down c", append(made("b", resources.NoteWithin), unnoted), "repair: RecordPutBack 1, UpgradePod b " + testVersion + " idle"},
 	})
 }
 
@@ -84,6 +85,29 @@ func TestPreparedPodWithAnotherImage(t *testing.T) {
 			prepareMissing(o)
 			o.Prepared[0].Image = resources.ImageChanged
 		}), "scale-up: RecordPutBack 1, DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
+	})
+}
+
+// TestImageOfAPolicyThatCannotBePulled: a policy that was corrected meanwhile changes new pods only.
+func TestImageOfAPolicyThatCannotBePulled(t *testing.T) {
+	waits := func(why string, ago time.Duration) func(*Observed) {
+		return func(o *Observed) {
+			p := podByName(o.Pods, "b")
+			p.Waiting, p.Made = why, o.Now.Add(-ago)
+		}
+	}
+	const long = preparedPatience + time.Second
+	checkDecisions(t, []decision{
+		{"for long", 3, "a:claim b:claim,policy,down c:claim", edits(waits("ImagePullBackOff: mirror/etcd", long)), "repair: RecreatePod b " + testVersion + " idle"},
+		{"not yet for long", 3, "a:claim b:claim,policy,down c:claim", edits(waits("ImagePullBackOff: mirror/etcd", preparedPatience)), "steady"},
+		{"it does not run for another reason", 3, "a:claim b:claim,policy,down c:claim", edits(waits("CrashLoopBackOff", long)), "steady"},
+		{"no policy has changed it", 3, "a:claim b:claim,down c:claim", edits(waits("ImagePullBackOff: quay.io/etcd", long)), "steady"},
+		{"without a PVC", 3, "a b:policy,down c", edits(waits("ImagePullBackOff: mirror/etcd", long)), "steady"},
+		{"a prepared pod", 3, "a b", edits(func(o *Observed) {
+			prepareMissing(o)
+			p := &o.Prepared[0]
+			p.Running, p.FromPolicy, p.Waiting, p.Made = false, true, "ErrImagePull: mirror/etcd", o.Now.Add(-long)
+		}), "scale-up: DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
 	})
 }
 
@@ -103,5 +127,51 @@ func TestStatusOfAnImageOfAnotherVersion(t *testing.T) {
 	}
 	if lacking := strings.Join(listLacking(&o), " "); !strings.Contains(lacking, "b (pod not as declared)") {
 		t.Errorf("members that lack something: %s", lacking)
+	}
+}
+
+// TestWritesThatMayRestart: while another voter does not serve, the pod of a voter is written only if no policy has
+// changed the image of another pod to one that this pod does not have.
+func TestWritesThatMayRestart(t *testing.T) {
+	t.Parallel()
+	rewritten := func(names ...string) func(*Observed) {
+		return func(o *Observed) {
+			for _, name := range names {
+				p := podByName(o.Pods, name)
+				p.ImageName, p.FromPolicy = "mirror/etcd", true
+			}
+		}
+	}
+	for name, test := range map[string]struct {
+		members string
+		edits   []func(*Observed)
+		want    bool
+	}{
+		"no policy":                               {"a b:restarting c", nil, true},
+		"a policy, and all serve":                 {"a b c", edits(rewritten("b")), true},
+		"a policy, and another restarts":          {"a b:restarting c", edits(rewritten("b")), false},
+		"a policy, and another is down":           {"a b c:down", edits(rewritten("b")), false},
+		"a policy, and another responds not yet":  {"a b:sick c", edits(rewritten("b")), false},
+		"an image that nothing has noted yet":     {"a b:sick c", edits(image("b", resources.ImageChanged), func(o *Observed) { o.Pods[1].ImageName = "mirror/etcd" }), false},
+		"a policy that has changed this pod, too": {"a b:restarting c", edits(rewritten("a", "b", "c")), true},
+		"a policy, and this one is down":          {"a:down b c", edits(rewritten("b")), true},
+		"a policy, and no quorum":                 {"a b:down c:down", edits(noQuorum, rewritten("b")), false},
+	} {
+		o := observed(t, 3, test.members, append(test.edits, func(o *Observed) {
+			o.Unlabeled = []Object{{KindPod, "a", "pod-a"}}
+			podByName(o.Pods, "a").Role = PodLearner
+		})...)
+		wrote := map[string]bool{}
+		for _, a := range Decide(o).Actions {
+			switch a := a.(type) {
+			case LabelObject:
+				wrote["mark"] = true
+			case LabelPod:
+				wrote["role"] = wrote["role"] || a.Name == "a"
+			}
+		}
+		if wrote["mark"] != test.want || wrote["role"] != (test.want && o.Etcd.Linearizable) {
+			t.Errorf("%s: pod a is written: %v, want %t", name, wrote, test.want)
+		}
 	}
 }

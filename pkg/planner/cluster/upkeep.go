@@ -4,8 +4,6 @@
 package cluster
 
 import (
-	"time"
-
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -58,10 +56,6 @@ func keepsUp(o *Observed, plan Plan) bool {
 	}
 }
 
-// noteWithin is for how long after the creation of a pod its image may still be noted as the admitted one. An
-// older pod may be from a Kubernetes that did not count changes.
-const noteWithin = time.Hour
-
 // upkeepRoles labels the pods with what their members are, and those that do not say
 // what they were made from, or which image was admitted. Voters that have joined have their data. Pods that need not
 // stay out of the client Service any longer rejoin it.
@@ -84,8 +78,9 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 			role = PodDraining
 		}
 		joined := m.Started && !m.Learner
-		unnoted := p.Image == resources.ImageUnnoted && o.Now.Sub(p.Made) < noteWithin
-		if p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill || unnoted {
+		unnoted := p.Image == resources.ImageUnnoted && o.Now.Sub(p.Made) < resources.NoteWithin
+		due := p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill || unnoted
+		if due && !mayRestartBesideOthers(o, p) {
 			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role, Joined: joined})
 		}
 	}
