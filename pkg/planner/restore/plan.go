@@ -46,15 +46,9 @@ const (
 	progressPeriod = 5 * time.Second
 	// waitPeriod is how often it is looked whether what is waited for has come.
 	waitPeriod = 5 * time.Second
-	// firstRetry is how long the first retry waits; each further one waits twice as long.
-	firstRetry = 5 * time.Second
-	// lastRetry is the longest wait; maxAttempts ends before it.
-	lastRetry = 10 * time.Minute
 	// createGrace is how long a cluster that does not exist is waited for: manifests are
 	// applied one after the other.
 	createGrace = 10 * time.Second
-	// maxAttempts at reading a backup: about five minutes of trying.
-	maxAttempts = 7
 )
 
 // Plan is what the controller does about an EtcdRestore, and what the status reports.
@@ -108,6 +102,8 @@ var rules = []func(*Observed) (Plan, bool){
 	ruleFollow,
 	// Ends a restore whose request the cluster no longer has.
 	ruleLost,
+	// Ends or holds an automatic restore whose loss is not proven any more.
+	ruleLossEnded,
 	// Ends a restore that the cluster has carried out before.
 	ruleRepeated,
 	// Has the backup read and checked.
@@ -296,13 +292,13 @@ func ruleVerify(o *Observed) (Plan, bool) {
 	plan.Delete = o.superseded(j)
 	switch {
 	case j.Outcome == nil && !j.Rejected && j.IsLate(o.Now):
-		return plan.failed(ReasonNotStarted, j.LateMessage()), true
+		return o.retry(plan, place, j.Attempt, late(j)), true
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
 		plan.Wait = j.Unstarted()
 		return plan, true
 	case !j.Outcome.Succeeded:
-		return o.retry(plan, place, j), true
+		return o.retry(plan, place, j.Attempt, j.Outcome), true
 	case j.Target != o.target().String() && !o.follows(j):
 		return o.check(plan, place, j.Attempt+1), true // the target has changed since
 	case j.Outcome.Encrypted && o.Restore.Spec.Decryption == nil:
@@ -344,27 +340,6 @@ func (o *Observed) check(plan Plan, place *v1beta2.BackupPlace, attempt int32) P
 	plan.Action = ActionVerify
 	plan.Check = &resources.RestoreCheck{Attempt: attempt, Place: *place, Target: o.target(), Cluster: o.subject(), Job: o.jobPolicy()}
 	return plan
-}
-
-// retry makes the next attempt, waits until it is time for it, or ends the restore.
-func (o *Observed) retry(plan Plan, place *v1beta2.BackupPlace, j *Job) Plan {
-	found := j.Outcome
-	if !found.Retryable || j.Attempt >= maxAttempts {
-		return plan.failed(found.Reason, found.Message)
-	}
-	pause := job.Delay(firstRetry, lastRetry, int(j.Attempt))
-	// A clock that was set back does not make a retry wait longer than it would.
-	if left := min(found.Completion.Add(pause).Sub(o.Now), pause); left > 0 {
-		plan.Wait = &Wait{Reason: found.Reason, Message: fmt.Sprintf("attempt %d of %d failed: %s", j.Attempt, maxAttempts, found.Message)}
-		plan.RequeueAfter = left
-		return plan
-	}
-	return o.check(plan, place, j.Attempt+1)
-}
-
-// superseded returns the Jobs before the newest one.
-func (o *Observed) superseded(newest *Job) []string {
-	return slices.DeleteFunc(o.everyJob(), func(name string) bool { return name == newest.Name })
 }
 
 // rulePrepare creates the cluster if it does not exist, and adds the finalizer that cancels the
