@@ -85,7 +85,7 @@ func TestRetriesSayHowTheyEnd(t *testing.T) {
 		"a user's":  {func(*Observed) {}, "StoreUnavailable", []string{"nothing was changed", "attempt 7", "because", "create another EtcdRestore"}},
 	} {
 		o := observed(test.edit, checked(maxAttempts, bad("StoreUnavailable", true)))
-		o.Restore.Status.StartTime = job.StatusTime(o.Now.Add(-waits.Late))
+		o.Restore.Status.StartTime, o.Restore.Status.PreRestoreBackup = job.StatusTime(o.Now.Add(-waits.Late)), nil
 		status := Status(o, Decide(o))
 		stalled := meta.FindStatusCondition(status.Conditions, v1beta2.ConditionStalled)
 		if stalled == nil || stalled.Reason != test.ready {

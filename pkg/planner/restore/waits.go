@@ -8,7 +8,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
-// Waits has a row for every reason for which an EtcdRestore waits. The bounds count from the start of the restore.
+// Waits has a row for every reason for which an EtcdRestore waits. The bounds count from the last step (lastStep).
 var Waits = waits.Table{
 	ReasonBackupNotFound:                waits.New("the EtcdBackup and its revision", waits.User, waits.Soon, "Name an EtcdBackup and a revision that exist in another EtcdRestore."),
 	ReasonNoBackupYet:                   waits.New("the first backup of the EtcdBackup", waits.Controller, waits.Transfer, "Find out why that EtcdBackup stores nothing: see its status."),
@@ -39,5 +39,5 @@ func rowOf(reason string) waits.Row {
 	if row, found := Waits[reason]; found {
 		return row
 	}
-	return waits.New("the recovery", waits.Controller, waits.Transfer, "See status.recovery of the EtcdCluster.")
+	return waits.Copy("the recovery", waits.Controller, waits.Transfer, "See status.recovery of the EtcdCluster.")
 }
