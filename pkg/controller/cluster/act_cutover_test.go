@@ -134,3 +134,30 @@ func TestAutomaticRestoreNamesItsCluster(t *testing.T) {
 		t.Errorf("created %+v", made)
 	}
 }
+
+// proofs notes which write was requested.
+type proofs struct {
+	Etcd
+	asked string
+}
+
+func (p *proofs) ProveWrite(context.Context, etcd.Target) error {
+	p.asked = "write"
+	return nil
+}
+
+func (p *proofs) ProveFirstWrite(context.Context, etcd.Target) error {
+	p.asked = "first write"
+	return nil
+}
+
+// TestRecoveryMemberDropsInheritedAlarms: only a member that continues from a snapshot has alarms of other clusters.
+func TestRecoveryMemberDropsInheritedAlarms(t *testing.T) {
+	t.Parallel()
+	for of, want := range map[planner.WriteTarget]string{planner.WriteToRecoveryMember: "first write", planner.WriteToCluster: "write"} {
+		p := &proofs{}
+		if err := proveWrite(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Etcd: p}}, seen: &seen{}}, planner.VerifyWrite{Of: of}); err != nil || p.asked != want {
+			t.Errorf("%v: requested the %s, want the %s, error %v", of, p.asked, want, err)
+		}
+	}
+}
