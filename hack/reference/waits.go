@@ -23,7 +23,8 @@ The controller waits when it cannot go on safely.
 Each wait has a reason, a bound and a remedy.
 After the bound the object is ` + "`Stalled`" + `, and the controller still continues as soon as the cause has ended.
 The status says more than this page: of an EtcdCluster ` + "`status.blockedBy`" + ` names the members, and ` + "`status.blockedBy.unblock`" + ` the command.
-A bound with "without progress" counts from the last progress that was seen, and grows by one second for each 2 MiB of the database.
+To a bound with "+ copy" one second is added for each 2 MiB of the database, or of the largest one for which the cluster has room.
+The bounds of an EtcdRestore count from its last step: its start, the verified backup, the pre-restore backup or the request to the cluster.
 `)
 	for i, table := range []waits.Table{cluster.Waits, backup.Waits, restore.Waits} {
 		fmt.Fprintf(&b, "\n## Waits of an %s\n\n| reason | waits for | ended by | Stalled after | then |\n|---|---|---|---|---|\n", kinds[i])
@@ -31,7 +32,7 @@ A bound with "without progress" counts from the last progress that was seen, and
 			row := table[reason]
 			bound := fmt.Sprintf("%d min", int(row.Bound.Minutes()))
 			if row.Copies {
-				bound += " without progress"
+				bound += " + copy"
 			}
 			fmt.Fprintf(&b, "| %s | %s | %s | %s | %s |\n", code(reason), cell(row.For), row.EndedBy, bound, cell(row.Remedy))
 		}

@@ -6,6 +6,7 @@ package etcd
 import (
 	"context"
 	"errors"
+	"slices"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"google.golang.org/grpc"
@@ -33,4 +34,27 @@ func (c *Client) ProveWrite(ctx context.Context) error {
 		return nil
 	}
 	return err
+}
+
+// ProveFirstWrite is ProveWrite for the only member of a cluster that continues from a snapshot. A snapshot holds the
+// alarms of its cluster. Those of members that this cluster never had are disarmed first: CORRUPT rejects every write
+// for ever, and NOSPACE every put, although the member that raised them is gone. An alarm of the member itself stays.
+func (c *Client) ProveFirstWrite(ctx context.Context) error {
+	list, err := c.Members(ctx)
+	if err != nil {
+		return err
+	}
+	alarms, err := c.Alarms(ctx)
+	if err != nil {
+		return err
+	}
+	for _, alarm := range alarms {
+		if slices.ContainsFunc(list.Members, func(m Member) bool { return m.ID == alarm.MemberID }) {
+			continue
+		}
+		if _, err := c.Disarm(ctx, alarm); err != nil {
+			return err
+		}
+	}
+	return c.ProveWrite(ctx)
 }

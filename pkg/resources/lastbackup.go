@@ -119,6 +119,21 @@ func StoredAt(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup) string {
 	return ""
 }
 
+// BackupOfRevision returns where an EtcdBackup has stored a backup that succeeded, with its hash and the version of etcd
+// that it is of, which are empty if they are unknown. Everything is empty if there is none. A nil revision is the newest.
+func BackupOfRevision(b *v1beta2.EtcdBackup, revision *int64) (uri, sha256, version string) {
+	s := &b.Status
+	if revision == nil || *revision == s.EtcdRevision {
+		return s.URI, s.SHA256, s.EtcdVersion
+	}
+	for i := range s.History {
+		if r := &s.History[i]; r.Succeeded && r.Revision == *revision && r.URI != "" {
+			return r.URI, "", ""
+		}
+	}
+	return "", "", ""
+}
+
 // BackupOf is true of what counts as a backup of the cluster called name. A pre-restore backup
 // holds data that a user has replaced.
 func BackupOf(b *v1beta2.EtcdBackup, name string) bool {

@@ -61,6 +61,10 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	if r.Phase == v1beta2.RecoveryPhaseCutover && PVC(c, r.RecoveryMember) != nil {
 		return pod, nil // it has served from its volume
 	}
+	if PVC(c, r.RecoveryMember) != nil {
+		// This pod is never published: an ordinary one follows it on the volume. It has no clients to drain.
+		pod.Spec.Containers[0].Lifecycle = nil
+	}
 	fill := fetchContainer
 	if r.Source.PVC != "" {
 		fill = salvageContainer

@@ -294,3 +294,29 @@ func TestRecoveryPodFillsOnce(t *testing.T) {
 		}
 	}
 }
+
+// TestFillingPodDrainsNoClients: a pod that only fills a volume ends without the pause for clients, which would be part of
+// every restore. A pod that clients reach later, and the one that follows on the volume, drain them.
+func TestFillingPodDrainsNoClients(t *testing.T) {
+	t.Parallel()
+	for _, test := range []struct {
+		volumes bool
+		phase   v1beta2.RecoveryPhase
+		drains  bool
+	}{
+		{true, v1beta2.RecoveryPhaseFilling, false}, {true, v1beta2.RecoveryPhaseCutover, true},
+		{false, v1beta2.RecoveryPhaseFilling, true}, {false, v1beta2.RecoveryPhaseCutover, true},
+	} {
+		c := lostCluster(test.volumes)
+		pod, err := RecoveryPod(c, recovery(func(r *v1beta2.RecoveryStatus) { r.Phase = test.phase }), MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := pod.Spec.Containers[0].Lifecycle != nil; got != test.drains {
+			t.Errorf("volumes %t, %s: drains %t, want %t", test.volumes, test.phase, got, test.drains)
+		}
+		if ordinary := Pod(c, MemberPod{Name: pod.Name}); pod.Annotations[AnnotationTemplate] != ordinary.Annotations[AnnotationTemplate] {
+			t.Errorf("volumes %t, %s: its template differs from that of the member, so that it counts as outdated", test.volumes, test.phase)
+		}
+	}
+}

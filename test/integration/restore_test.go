@@ -103,6 +103,7 @@ func TestRestoreIsAskedFor(t *testing.T) {
 		}
 	}
 	// The typed client speaks protobuf, and a source that is named is taken as it is.
+	backedUp(t, namespace, "a", "older", 7)
 	named := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "mine"}, Spec: v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "older"}}}
 	typed, err := clustersIn(namespace).Restore(t.Context(), "a", named, metav1.CreateOptions{})
 	if err != nil || typed.Name != "mine" || typed.Spec.Backup.Name != "older" || typed.Spec.Backup.Revision != nil {

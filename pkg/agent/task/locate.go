@@ -242,46 +242,29 @@ func (t *run) readManifests(ctx context.Context, objects []objectstore.Object) (
 // snapshot with a term and without a version is of this version or of a newer version.
 const firstWithTerm = "3.5.0"
 
-// checkVersion rejects a snapshot that the target does not start with: etcd reads the
-// storage of its own minor version and of the one before.
+// checkVersion rejects a snapshot that the target does not start with.
 func checkVersion(from, targetVersion string) error {
-	if err := checkNotOlder(from, targetVersion); err != nil {
-		return err
-	}
-	have, goal, err := parseVersions(from, targetVersion)
-	if err != nil || have == nil {
-		return err
-	}
-	if goal.Minor() > have.Minor()+1 {
-		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, and etcd %s takes over only from the minor version before its own: restore it into %d.%d first",
-			errUnsupported, have.Major(), have.Minor(), targetVersion, have.Major(), have.Minor()+1)
-	}
-	return nil
+	return checkVersions(from, targetVersion, manifest.CheckVersion)
 }
 
 // checkNotOlder rejects a snapshot that is newer than the target.
 func checkNotOlder(from, targetVersion string) error {
-	have, goal, err := parseVersions(from, targetVersion)
-	if err != nil || have == nil {
-		return err
-	}
-	if have.Major() != goal.Major() || have.Minor() > goal.Minor() {
-		return fmt.Errorf("%w: the snapshot is of etcd %d.%d, which etcd %s cannot read: restore it into %d.%d or newer",
-			errUnsupported, have.Major(), have.Minor(), targetVersion, have.Major(), have.Minor())
-	}
-	return nil
+	return checkVersions(from, targetVersion, manifest.CheckNotOlder)
 }
 
-// parseVersions returns nothing if one of them is not known, so that nothing can be compared.
-func parseVersions(from, targetVersion string) (have, goal *semver.Version, err error) {
+// checkVersions compares versions that are both known, and says which of them is no version.
+func checkVersions(from, targetVersion string, check func(from, target string) error) error {
 	if targetVersion == "" || from == "" {
-		return nil, nil, nil
+		return nil
 	}
-	if goal, err = semver.NewVersion(targetVersion); err != nil {
-		return nil, nil, fmt.Errorf("%w request: targetVersion %q is no version", agent.ErrInvalid, targetVersion)
+	if _, err := semver.NewVersion(targetVersion); err != nil {
+		return fmt.Errorf("%w request: targetVersion %q is no version", agent.ErrInvalid, targetVersion)
 	}
-	if have, err = semver.NewVersion(from); err != nil {
-		return nil, nil, fmt.Errorf("%w: it has the version %q", snapshot.ErrCorrupt, from)
+	if _, err := semver.NewVersion(from); err != nil {
+		return fmt.Errorf("%w: it has the version %q", snapshot.ErrCorrupt, from)
 	}
-	return have, goal, nil
+	if err := check(from, targetVersion); err != nil {
+		return fmt.Errorf("%w: %w", errUnsupported, err)
+	}
+	return nil
 }

@@ -329,7 +329,7 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 // proveWrite makes etcd commit a write: the members of the cluster, or the recovery member.
 func proveWrite(ctx context.Context, r *run, a planner.VerifyWrite) error {
 	if a.Of == planner.WriteToRecoveryMember {
-		return r.Etcd.ProveWrite(ctx, r.seen.recoveryMember)
+		return r.Etcd.ProveFirstWrite(ctx, r.seen.recoveryMember)
 	}
 	return r.Etcd.ProveWrite(ctx, r.seen.voters)
 }

@@ -30,16 +30,7 @@ func requestRestore(ctx context.Context, r *run, a planner.RequestRestore) error
 	if err := requireNoOtherObjects(ctx, r, ""); err != nil {
 		return err
 	}
-	restore := &v1beta2.EtcdRestore{
-		ObjectMeta: metav1.ObjectMeta{Name: a.Name, Namespace: r.seen.Cluster.Namespace},
-		Spec: v1beta2.RestoreSpec{
-			EtcdCluster: v1beta2.EtcdClusterRef{Name: r.seen.Cluster.Name}, Backup: &v1beta2.BackupReference{Name: a.Backup},
-		},
-	}
-	if a.Revision > 0 {
-		restore.Spec.Backup.Revision = &a.Revision
-	}
-	_, err := r.Objects.CreateRestore(ctx, restore)
+	_, err := r.Objects.CreateRestore(ctx, automaticRestore(r.seen.Cluster, a))
 	if apierrors.IsAlreadyExists(err) {
 		return nil // it was made before; its status reports the result
 	}
@@ -48,4 +39,19 @@ func requestRestore(ctx context.Context, r *run, a planner.RequestRestore) error
 	}
 	warning(r, EventRestoreRequested, "All members and their data are lost; EtcdRestore %s restores EtcdBackup %s", a.Name, a.Backup)
 	return nil
+}
+
+// automaticRestore returns the EtcdRestore of a permanent quorum loss of c. It names the UID, so that it never restores
+// into another cluster of that name.
+func automaticRestore(c *v1beta2.EtcdCluster, a planner.RequestRestore) *v1beta2.EtcdRestore {
+	restore := &v1beta2.EtcdRestore{
+		ObjectMeta: metav1.ObjectMeta{
+			Name: a.Name, Namespace: c.Namespace, Annotations: map[string]string{v1beta2.AnnotationAutomaticRestore: string(c.UID)},
+		},
+		Spec: v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: c.Name}, Backup: &v1beta2.BackupReference{Name: a.Backup}},
+	}
+	if a.Revision > 0 {
+		restore.Spec.Backup.Revision = &a.Revision
+	}
+	return restore
 }

@@ -136,6 +136,9 @@ type Etcd interface {
 	// ProveWrite returns nil if a write was committed and applied. It leaves nothing
 	// behind that clients can see.
 	ProveWrite(ctx context.Context, target etcd.Target) error
+	// ProveFirstWrite is the same for a recovery member. It disarms the alarms that came with the data, of members that
+	// the new cluster never had.
+	ProveFirstWrite(ctx context.Context, target etcd.Target) error
 	// Pad appends up to n entries to the log that change nothing; ctx bounds how many.
 	Pad(ctx context.Context, target etcd.Target, n int) error
 	// Defragment has one member rewrite its database, and returns when it has.

@@ -111,6 +111,11 @@ func (p Members) ProveWrite(ctx context.Context, target etcd.Target) error {
 	return p.aside(ctx, target, func(c *etcd.Client) error { return c.ProveWrite(ctx) })
 }
 
+// ProveFirstWrite implements cluster.Etcd.
+func (p Members) ProveFirstWrite(ctx context.Context, target etcd.Target) error {
+	return p.aside(ctx, target, func(c *etcd.Client) error { return c.ProveFirstWrite(ctx) })
+}
+
 // Pad implements cluster.Etcd.
 func (p Members) Pad(ctx context.Context, target etcd.Target, n int) error {
 	return p.aside(ctx, target, func(c *etcd.Client) error { return c.Pad(ctx, n) })

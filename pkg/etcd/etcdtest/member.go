@@ -125,12 +125,18 @@ func (m *Member) Put(n int) {
 
 // RaiseNoSpace raises the alarm of a full database.
 func (m *Member) RaiseNoSpace() {
+	m.cluster.t.Helper()
+	m.Raise(m.ID(), pb.AlarmType_NOSPACE)
+}
+
+// Raise raises an alarm of the member with an ID, which the cluster need not have.
+func (m *Member) Raise(id uint64, alarm pb.AlarmType) {
 	t := m.cluster.t
 	t.Helper()
 	m.cluster.mu.Lock()
 	server := m.server
 	m.cluster.mu.Unlock()
-	req := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: uint64(server.Server.MemberID()), Alarm: pb.AlarmType_NOSPACE}
+	req := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: id, Alarm: alarm}
 	if _, err := server.Server.Alarm(context.Background(), req); err != nil {
 		t.Fatalf("alarm at %s: %v", m.Name, err)
 	}

@@ -314,7 +314,7 @@ func blockedBy(o *Observed, plan Plan) *v1beta2.BlockedBy {
 		Reason:  string(w.Reason),
 		Message: w.Message,
 		Unblock: rowOf(w.Reason).RemedyOf(w.Remedy, waitsTooLong(o, plan)),
-		Since:   blockedSince(o.Now, o.Cluster.Status.BlockedBy, w.Reason),
+		Since:   waitingSince(o, w.Reason),
 	}
 }
 

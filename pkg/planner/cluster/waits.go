@@ -7,16 +7,21 @@ import (
 	"slices"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 const (
-	findPod    = "`kubectl describe pod` of the pod that the message names shows its events, such as a volume that cannot be mounted. Remove the cause."
-	findMember = "`kubectl logs` of the pod that the message names shows what etcd does. Remove the cause, or have another member replace it with `kubectl etcd replace`."
-	fixSecret  = "Correct the Secret that the message names."
-	fixSpec    = "Correct what the message names in the spec."
+	findPod            = "`kubectl describe pod` of the pod that the message names shows its events, such as a volume that cannot be mounted. Remove the cause."
+	findRecoveryMember = "`kubectl describe pod` of the recovery member that the message names shows its events, and `kubectl logs --all-containers` what fills it and what etcd does. Remove the cause."
+	findMember         = "`kubectl logs` of the pod that the message names shows what etcd does. Remove the cause, or have another member replace it with `kubectl etcd replace`."
+	fixSecret          = "Correct the Secret that the message names."
+	fixSpec            = "Correct what the message names in the spec."
 )
 
 // Waits has a row for every reason for which an EtcdCluster waits.
@@ -36,11 +41,11 @@ var Waits = waits.Table{
 	string(ReasonImageNotPulled):            waits.New("an image that Kubernetes can pull", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.pod.imagePullSecrets so that the nodes can pull the image."),
 	string(ReasonImageRewritten):            waits.New("the end of changes to the images of the pods", waits.User, waits.Soon, "Exclude the pods of the cluster from the program that sets their image, then restart the members with `kubectl etcd restart`. Or name that image with spec.repository and spec.imageDigest."),
 	string(ReasonImageVersion):              waits.New("an image that holds the declared version", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.imageDigest."),
-	string(ReasonLearnerCatchingUp):         waits.Copy("a learner that reads the log", waits.Etcd, learnerPatience, "No user has to act for this member: another member replaces it. Check the network and the disks of the nodes."),
+	string(ReasonLearnerCatchingUp):         waits.Copy("the next entry of the log that a learner reads", waits.Etcd, learnerPatience, "No user has to act for this member: another member replaces it. Check the network and the disks of the nodes."),
 	string(ReasonNameConflict):              waits.New("a name that an object of another owner has", waits.User, waits.Soon, "Delete the object that the message names, or give the cluster another name."),
 	string(ReasonNamespaceTerminating):      waits.New("nothing: the namespace is being deleted", waits.User, waits.Soon, "Back the cluster up and restore it into another namespace."),
 	string(ReasonNoBackup):                  waits.New("a backup", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
-	string(ReasonRestoreCutover):            waits.New("the recovery member, which a restore has published to clients", waits.Kubernetes, waits.Late, findMember),
+	string(ReasonRestoreCutover):            waits.New("the recovery member, which a restore has published to clients", waits.Kubernetes, waits.Late, findRecoveryMember),
 	string(ReasonNoLeader):                  waits.New("the election of a leader", waits.Etcd, waits.Late, "Check the network between the members, and the disks of their nodes."),
 	string(ReasonOldMembersKept):            waits.New("spec.bootstrap.existing.oldMembers=Remove", waits.User, waits.Late, "Connect all applications to this cluster, then set spec.bootstrap.existing.oldMembers=Remove."),
 	string(ReasonOldPods):                   waits.New("the end of pods of a deleted cluster", waits.Kubernetes, waits.Soon, "Delete the pod that the message names, if its cluster no longer exists."),
@@ -60,8 +65,8 @@ var Waits = waits.Table{
 	string(ReasonWaitingForMember):          waits.New("a member that joins or restarts", waits.Etcd, waits.Late, findMember),
 	string(ReasonWaitingForPod):             waits.New("a pod that starts or ends", waits.Kubernetes, waits.Late, findPod),
 	string(ReasonWaitingForReady):           waits.New("the kubelet, which reports a pod ready", waits.Kubernetes, waits.Late, findPod),
-	string(ReasonWaitingForRecoveryMember):  waits.Copy("the recovery member", waits.Kubernetes, waits.Transfer, findMember+" Or abandon the recovery."),
-	string(ReasonWaitingForRestore):         waits.Copy("an EtcdRestore that fills the cluster", waits.Controller, waits.Transfer, "Find the cause in the status of that EtcdRestore."),
+	string(ReasonWaitingForRecoveryMember):  waits.Copy("the recovery member, in each phase of the recovery", waits.Kubernetes, waits.Transfer, findRecoveryMember),
+	string(ReasonWaitingForRestore):         waits.New("an EtcdRestore that fills the cluster, until that is Stalled", waits.Controller, waits.Transfer, "Find the cause in the status of that EtcdRestore."),
 	string(ReasonWaitingForService):         waits.New("the EndpointSlices of the client Service", waits.Kubernetes, waits.Late, "Find out why Kubernetes does not update them: its controller manager may not run."),
 	string(ReasonWaitingForSurvivor):        waits.New("a member that responds and holds the data", waits.Kubernetes, waits.Late, "Bring a member back, or restore a backup with an EtcdRestore."),
 
@@ -116,13 +121,49 @@ func waitedFor(o *Observed, plan Plan) time.Duration {
 	if j := joiningStatus(o); plan.Wait.Reason == ReasonLearnerCatchingUp && j != nil {
 		return o.Now.Sub(j.ProgressTime.Time)
 	}
-	return o.Now.Sub(blockedSince(o.Now, o.Cluster.Status.BlockedBy, plan.Wait.Reason).Time)
+	return o.Now.Sub(waitingSince(o, plan.Wait.Reason).Time)
+}
+
+// waitingSince is since when the same thing has been waited for. A recovery that reaches its cutover has filled its
+// member, so that the wait begins again. One that begins again with another member has not advanced.
+func waitingSince(o *Observed, reason Reason) metav1.Time {
+	is, was := o.Record.Recovery, o.Cluster.Status.Recovery
+	if reason == ReasonWaitingForRecoveryMember && is != nil && was != nil && is.ID == was.ID &&
+		is.Phase == v1beta2.RecoveryPhaseCutover && was.Phase == v1beta2.RecoveryPhaseFilling {
+		return blockedSince(o.Now, nil, reason)
+	}
+	return blockedSince(o.Now, o.Cluster.Status.BlockedBy, reason)
+}
+
+// awaitedRestore returns what the EtcdRestore says that the plan waits for; nil if it has not said anything.
+func awaitedRestore(o *Observed, plan Plan) *v1beta2.RestoreStatus {
+	status := o.LossRestore
+	if status == nil && o.AwaitedRestore != nil {
+		status = &o.AwaitedRestore.Status
+	}
+	if plan.Wait.Reason != ReasonWaitingForRestore || status == nil || meta.FindStatusCondition(status.Conditions, v1beta2.ConditionReady) == nil {
+		return nil
+	}
+	return status
+}
+
+// copiedSize is the size of the largest database that the wait may be for. No member that is lost tells the size of its
+// database, and no recovery gets a larger one than the cluster has room for.
+func copiedSize(o *Observed, plan Plan) int64 {
+	size := largestDatabase(o.Etcd.Members)
+	if plan.Wait.Reason == ReasonWaitingForRecoveryMember {
+		size = max(size, resources.RestoreTargetOf(o.Cluster).MaxSize)
+	}
+	return size
 }
 
 // waitsTooLong is true once the plan has waited for the same thing for so long that it
 // will probably not come without a person.
 func waitsTooLong(o *Observed, plan Plan) bool {
-	bound := rowOf(plan.Wait.Reason).Patience(largestDatabase(o.Etcd.Members))
+	if r := awaitedRestore(o, plan); r != nil {
+		return meta.IsStatusConditionTrue(r.Conditions, v1beta2.ConditionStalled) // it knows what has advanced
+	}
+	bound := rowOf(plan.Wait.Reason).Patience(copiedSize(o, plan))
 	if plan.Rule == RuleQuorum && diagnoseQuorumLoss(o).Permanent && !recoversAutomatically(o.Cluster) {
 		bound = waits.Soon
 	}

@@ -11,6 +11,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -35,10 +37,10 @@ func (in *Input) automaticRestore() (Decision, bool) {
 	if outcome := in.lossRestoreOutcome(name); outcome != "" {
 		return wait(AtRest, ReasonRestoreEnded,
 			fmt.Sprintf("no pod and no PVC of any member exists, and EtcdRestore %s, which was created for this loss, has ended: it is %s", name, outcome),
-			"Restore a backup with another EtcdRestore; the last one is EtcdBackup "+backup.Name+"."), true
+			in.remedyOfEndedRestore(name, backup.Name)), true
 	}
 	decision := wait(AtRest, ReasonWaitingForRestore,
-		fmt.Sprintf("no pod and no PVC of any member exists; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name),
+		fmt.Sprintf("no pod and no PVC of any member exists; EtcdRestore %s restores the last backup, EtcdBackup %s", name, backup.Name)+in.lossRestoreProgress(),
 		diagnosis.NoActionYet+" See the status of that EtcdRestore.")
 	if in.LossRestore != nil {
 		return decision, true
@@ -76,6 +78,27 @@ func explained(r *v1beta2.RecoveryStatus) string {
 		return ""
 	}
 	return ", " + r.Message
+}
+
+// remedyOfEndedRestore says how a cluster gets its data after the EtcdRestore of this loss has ended. One that has changed
+// nothing is created again after it is deleted.
+func (in *Input) remedyOfEndedRestore(name, backup string) string {
+	remedy := "Restore a backup with another EtcdRestore; the last one is EtcdBackup " + backup + "."
+	if r := Current(in.Recorded, in.Reported); (r == nil || r.Source.Restore != name) && in.LossRestore != nil && in.LossRestore.Phase == v1beta2.RestorePhaseFailed {
+		remedy += " To have the controller restore that one again, delete EtcdRestore " + name + "."
+	}
+	return remedy
+}
+
+// lossRestoreProgress says what the EtcdRestore of this loss does, as the end of a sentence; empty if it has not said.
+func (in *Input) lossRestoreProgress() string {
+	if in.LossRestore == nil {
+		return ""
+	}
+	if c := meta.FindStatusCondition(in.LossRestore.Conditions, v1beta2.ConditionReady); c != nil && c.Message != "" {
+		return ": " + c.Message
+	}
+	return ""
 }
 
 // LossRestoreName returns the name of the EtcdRestore that is created for the loss of all members.

@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -44,6 +46,31 @@ func TestAutomaticRestore(t *testing.T) {
 		}), request},
 		{"once, though the record is lost meanwhile", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.RecordedID = "" }), request},
 	})
+}
+
+// TestLossRestoreIsShown: the cluster says what the EtcdRestore of its loss waits for. After that has ended without a
+// change, deleting it has the controller create it again.
+func TestLossRestoreIsShown(t *testing.T) {
+	backedUp := func(in *Input) { in.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: true} }
+	waits := func(in *Input) {
+		in.LossRestore.Conditions = []metav1.Condition{{Type: v1beta2.ConditionReady, Status: metav1.ConditionFalse, Message: "the store is away"}}
+	}
+	const again = "delete EtcdRestore c-first-aid-7c8f5059"
+	for _, test := range []struct {
+		name            string
+		edits           []func(*Input)
+		message, remedy string
+		again           bool
+	}{
+		{"it waits", edits(lossRestore(v1beta2.RestorePhaseVerifying), waits), "the store is away", "See the status", false},
+		{"it has failed before the recovery began", edits(lossRestore(v1beta2.RestorePhaseFailed)), "Why", "another EtcdRestore", true},
+		{"its recovery was abandoned", edits(lossRestore(v1beta2.RestorePhaseFailed), restoredByItself(abandoned)), "", "another EtcdRestore", false},
+	} {
+		d, _ := Decide(input(t, nothing, append(edits(lostFor(time.Hour), backedUp), test.edits...)...))
+		if d.Wait == nil || !strings.Contains(d.Wait.Message, test.message) || !strings.Contains(d.Wait.Remedy, test.remedy) || strings.Contains(d.Wait.Remedy, again) != test.again {
+			t.Errorf("%s: %+v", test.name, d.Wait)
+		}
+	}
 }
 
 // lossRestore is an EtcdRestore of this loss in a phase.

@@ -45,15 +45,9 @@ const (
 	progressPeriod = 5 * time.Second
 	// waitPeriod is how often it is looked whether what is waited for has come.
 	waitPeriod = 5 * time.Second
-	// firstRetry is how long the first retry waits; each further one waits twice as long.
-	firstRetry = 5 * time.Second
-	// lastRetry is the longest wait; maxAttempts ends before it.
-	lastRetry = 10 * time.Minute
 	// createGrace is how long a cluster that does not exist is waited for: manifests are
 	// applied one after the other.
 	createGrace = 10 * time.Second
-	// maxAttempts at reading a backup: about five minutes of trying.
-	maxAttempts = 7
 )
 
 // Plan is what the controller does about an EtcdRestore, and what the status reports.
@@ -107,6 +101,8 @@ var rules = []func(*Observed) (Plan, bool){
 	ruleFollow,
 	// Ends a restore whose request the cluster no longer has.
 	ruleLost,
+	// Ends or holds an automatic restore whose loss is not proven any more.
+	ruleLossEnded,
 	// Ends a restore that the cluster has carried out before.
 	ruleRepeated,
 	// Has the backup read and checked.

@@ -24,6 +24,20 @@ func TestReady(t *testing.T) {
 	begun := func(ago time.Duration) func(*Observed) {
 		return func(o *Observed) { o.Restore.Status.StartTime = job.StatusTime(o.Now.Add(-ago)) }
 	}
+	verified := func(ago time.Duration) func(*Observed) {
+		return func(o *Observed) {
+			o.Restore.Status.Conditions = append(o.Restore.Status.Conditions, metav1.Condition{
+				Type: ConditionVerified, Status: metav1.ConditionTrue, Reason: ReasonVerified, LastTransitionTime: metav1.NewTime(o.Now.Add(-ago)),
+			})
+		}
+	}
+	stored := func(ago time.Duration) func(*Observed) {
+		return func(o *Observed) { o.Restore.Status.PreRestoreBackup.Time = metav1.NewTime(o.Now.Add(-ago)) }
+	}
+	requested := func(ago time.Duration) func(*v1beta2.RecoveryStatus) {
+		return func(r *v1beta2.RecoveryStatus) { r.RequestedAt = metav1.NewTime(epoch.Add(time.Minute - ago)) }
+	}
+	const day, copies = 24 * time.Hour, waits.Transfer + 1024*time.Second // the quota is 2 GiB
 	paused := func(o *Observed) { o.Cluster.Spec.Paused = true }
 	ended := func(phase v1beta2.RestorePhase, reason string) func(*Observed) {
 		return func(o *Observed) {
@@ -40,17 +54,22 @@ func TestReady(t *testing.T) {
 		want   status.Status
 		reason string
 	}{
-		"new":                        {nil, status.InProgressStatus, "Verifying"},
-		"the backup is bad":          {[]func(*Observed){checked(1, bad("HashMismatch", false))}, status.FailedStatus, "HashMismatch"},
-		"the store does not respond": {[]func(*Observed){checked(1, bad("StoreUnreachable", true))}, status.InProgressStatus, ""},
-		"the cluster is paused":      {[]func(*Observed){checked(1, good()), held, paused}, status.InProgressStatus, "ClusterPaused"},
-		"the cluster stays paused":   {[]func(*Observed){checked(1, good()), held, paused, begun(waits.Soon)}, status.FailedStatus, "ClusterPaused"},
-		"another restore goes first": {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring), begun(time.Hour)}, status.InProgressStatus, "AnotherRestore"},
-		"the cluster goes over":      {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseCutover), begun(time.Hour)}, status.InProgressStatus, ""},
-		"restored":                   {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseSucceeded)}, status.CurrentStatus, "Restored"},
-		"abandoned":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseAbandoned)}, status.FailedStatus, "Abandoned"},
-		"succeeded before an update": {[]func(*Observed){ended(v1beta2.RestorePhaseSucceeded, "Restored")}, status.CurrentStatus, "Restored"},
-		"failed before an update":    {[]func(*Observed){ended(v1beta2.RestorePhaseFailed, "Encrypted")}, status.FailedStatus, "Encrypted"},
+		"new":                                         {nil, status.InProgressStatus, "Verifying"},
+		"the backup is bad":                           {[]func(*Observed){checked(1, bad("HashMismatch", false))}, status.FailedStatus, "HashMismatch"},
+		"the store does not respond":                  {[]func(*Observed){checked(1, bad("StoreUnreachable", true))}, status.InProgressStatus, ""},
+		"the cluster is paused":                       {[]func(*Observed){checked(1, good()), held, paused}, status.InProgressStatus, "ClusterPaused"},
+		"the cluster stays paused":                    {[]func(*Observed){checked(1, good()), held, paused, begun(waits.Soon), verified(waits.Soon), stored(waits.Soon)}, status.FailedStatus, "ClusterPaused"},
+		"the backup was read for a day":               {[]func(*Observed){checked(1, good()), held, paused, begun(day), verified(0)}, status.InProgressStatus, "ClusterPaused"},
+		"the pre-restore backup was stored for a day": {[]func(*Observed){checked(1, good()), held, paused, begun(day), verified(day), stored(0)}, status.InProgressStatus, "ClusterPaused"},
+		"the recovery was requested after a day":      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, requested(time.Hour)), begun(day), verified(day), stored(day)}, status.InProgressStatus, "Filling"},
+		"the recovery may copy as much as the cluster has room for": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, requested(copies-time.Second)), begun(day), verified(day), stored(day)}, status.InProgressStatus, "Filling"},
+		"the recovery does not advance":                             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, requested(copies)), begun(day), verified(day), stored(day)}, status.FailedStatus, "Filling"},
+		"another restore goes first":                                {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring), begun(time.Hour)}, status.InProgressStatus, "AnotherRestore"},
+		"the cluster goes over":                                     {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseCutover), begun(time.Hour)}, status.InProgressStatus, ""},
+		"restored":                                                  {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseSucceeded)}, status.CurrentStatus, "Restored"},
+		"abandoned":                                                 {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseAbandoned)}, status.FailedStatus, "Abandoned"},
+		"succeeded before an update":                                {[]func(*Observed){ended(v1beta2.RestorePhaseSucceeded, "Restored")}, status.CurrentStatus, "Restored"},
+		"failed before an update":                                   {[]func(*Observed){ended(v1beta2.RestorePhaseFailed, "Encrypted")}, status.FailedStatus, "Encrypted"},
 	} {
 		o := observed(test.edits...)
 		o.Restore.Generation = 1

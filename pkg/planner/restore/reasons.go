@@ -62,6 +62,10 @@ const (
 	ReasonRecoveryMemberNotStarted = "RecoveryMemberNotStarted"
 	// ReasonRecoveryMemberLost: Kubernetes has ended the pod of the recovery member, such as by an eviction. The controller creates it again after a pause, or at once when spec.pod of the cluster changes.
 	ReasonRecoveryMemberLost = "RecoveryMemberLost"
+	// ReasonBackupUnreadable: an automatic restore cannot read its backup. It tries again, after at most ten minutes each time, for as long as the quorum is permanently lost. Ends when the cause that the message names has ended.
+	ReasonBackupUnreadable = "BackupUnreadable"
+	// ReasonAutomaticRestoreHeld: the controller created the restore for a permanent quorum loss, and that loss is not proven now, or spec.recovery.quorumLoss of the cluster is not Automatic any more. Ends when both are so again. If the cluster serves again, the restore ends instead.
+	ReasonAutomaticRestoreHeld = "AutomaticRestoreHeld"
 	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
 	ReasonNotStarted = job.ReasonNotStarted
 	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.

@@ -11,6 +11,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // source returns where the backup is, as far as the objects say so, or what the restore
@@ -73,19 +74,15 @@ func (o *Observed) env() []corev1.EnvVar {
 
 // chosen returns where the wanted backup is, and its SHA-256 if that is known.
 func chosen(b *v1beta2.EtcdBackup, revision *int64) (uri, sum string, wait *Wait) {
-	s := &b.Status
-	if revision == nil || *revision == s.EtcdRevision {
-		if s.URI == "" {
-			return "", "", &Wait{Reason: ReasonNoBackupYet, Message: fmt.Sprintf("EtcdBackup %s has no good backup yet", b.Name)}
-		}
-		return s.URI, s.SHA256, nil
+	uri, sum, _ = resources.BackupOfRevision(b, revision)
+	switch {
+	case uri != "":
+		return uri, sum, nil
+	case revision == nil || *revision == b.Status.EtcdRevision:
+		return "", "", &Wait{Reason: ReasonNoBackupYet, Message: fmt.Sprintf("EtcdBackup %s has no good backup yet", b.Name)}
+	default:
+		return "", "", &Wait{Reason: ReasonBackupNotFound, Message: fmt.Sprintf("EtcdBackup %s has no good backup of revision %d; status.history lists those that it has", b.Name, *revision)}
 	}
-	for i := range s.History {
-		if r := &s.History[i]; r.Succeeded && r.Revision == *revision && r.URI != "" {
-			return r.URI, "", nil
-		}
-	}
-	return "", "", &Wait{Reason: ReasonBackupNotFound, Message: fmt.Sprintf("EtcdBackup %s has no good backup of revision %d; status.history lists those that it has", b.Name, *revision)}
 }
 
 // restoreSource is where a backup was stored, as a place to read from.

@@ -48,13 +48,13 @@ func ruleVerify(o *Observed) (Plan, bool) {
 		plan.RequeueAfter = waitPeriod // another Job of the same name follows
 		return plan, true
 	case j.Outcome == nil && !j.Rejected && j.IsLate(o.Now):
-		return plan.failed(ReasonNotStarted, j.LateMessage()), true
+		return o.retry(plan, place, j.Attempt, late(j)), true
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
 		plan.Wait = j.Unstarted()
 		return plan, true
 	case !j.Outcome.Succeeded:
-		return o.retry(plan, place, j), true
+		return o.retry(plan, place, j.Attempt, j.Outcome), true
 	case j.Target != o.target().String() && !o.follows(j):
 		return o.check(plan, place, j.Attempt+1), true // the target has changed since
 	case j.Outcome.Encrypted && o.Restore.Spec.Decryption == nil:
@@ -84,27 +84,6 @@ func (o *Observed) check(plan Plan, place *v1beta2.BackupPlace, attempt int32) P
 	plan.Action = ActionVerify
 	plan.Check = &resources.RestoreCheck{Attempt: attempt, Place: *place, Target: o.target(), Cluster: o.subject(), Job: o.jobPolicy()}
 	return plan
-}
-
-// retry makes the next attempt, waits until it is time for it, or ends the restore.
-func (o *Observed) retry(plan Plan, place *v1beta2.BackupPlace, j *Job) Plan {
-	found := j.Outcome
-	if !found.Retryable || j.Attempt >= maxAttempts {
-		return plan.failed(found.Reason, found.Message)
-	}
-	pause := job.Delay(firstRetry, lastRetry, int(j.Attempt))
-	// A clock that was set back does not make a retry wait longer than it would.
-	if left := min(found.Completion.Add(pause).Sub(o.Now), pause); left > 0 {
-		plan.Wait = &Wait{Reason: found.Reason, Message: fmt.Sprintf("attempt %d of %d failed: %s", j.Attempt, maxAttempts, found.Message)}
-		plan.RequeueAfter = left
-		return plan
-	}
-	return o.check(plan, place, j.Attempt+1)
-}
-
-// superseded returns the Jobs before the newest one.
-func (o *Observed) superseded(newest *Job) []string {
-	return slices.DeleteFunc(o.everyJob(), func(name string) bool { return name == newest.Name })
 }
 
 // awaitPruners waits for the end of a Job that may delete what the restore reads. The planner of backups ends such a

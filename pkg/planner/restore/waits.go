@@ -8,7 +8,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
-// Waits has a row for every reason for which an EtcdRestore waits. The bounds count from the start of the restore.
+// Waits has a row for every reason for which an EtcdRestore waits. The bounds count from the last step (lastStep).
 var Waits = waits.Table{
 	ReasonBackupNotFound:                waits.New("the EtcdBackup and its revision", waits.User, waits.Soon, "Name an EtcdBackup and a revision that exist in another EtcdRestore."),
 	ReasonNoBackupYet:                   waits.New("the first backup of the EtcdBackup", waits.Controller, waits.Transfer, "Find out why that EtcdBackup stores nothing: see its status."),
@@ -28,6 +28,8 @@ var Waits = waits.Table{
 	ReasonWaitingForMember:              waits.New("a member that responds", waits.Kubernetes, waits.Late, "Bring a member back, or suspend the pre-restore backup."),
 	ReasonRecoveryMemberNotStarted:      waits.New("the pod of the recovery member", waits.Kubernetes, waits.Transfer, "Remove the cause that the message names, such as an image that cannot be pulled."),
 	ReasonRecoveryMemberLost:            waits.New("another pod of the recovery member", waits.Controller, waits.Transfer, "Set what the pod lacks in spec.pod of the EtcdCluster, or delete the EtcdRestore."),
+	ReasonBackupUnreadable:              waits.New("a backup location that can be read", waits.User, waits.Late, "Remove the cause that the message names. To restore another backup instead, create another EtcdRestore."),
+	ReasonAutomaticRestoreHeld:          waits.New("a proven permanent quorum loss of a cluster that may be restored without a request", waits.User, waits.Late, "Delete the EtcdRestore if it is not wanted any more. Otherwise set spec.recovery.quorumLoss=Automatic, and see the condition QuorumLost of the EtcdCluster."),
 	ReasonNotStarted:                    waits.New("a pod that starts", waits.Kubernetes, waits.Transfer, "Remove the cause that the message names."),
 	ReasonRejected:                      waits.New("a Job that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
 	v1beta2.ReasonOldMemberMayRun:       waits.New("the proof that an old member has ended", waits.User, waits.Soon, "Bring the node of that member back, or confirm that the node is off."),
@@ -38,5 +40,5 @@ func rowOf(reason string) waits.Row {
 	if row, found := Waits[reason]; found {
 		return row
 	}
-	return waits.New("the recovery", waits.Controller, waits.Transfer, "See status.recovery of the EtcdCluster.")
+	return waits.Copy("the recovery", waits.Controller, waits.Transfer, "See status.recovery of the EtcdCluster.")
 }

@@ -49,8 +49,7 @@ type Row struct {
 	EndedBy Ender
 	// Bound is how long the wait may last before the object is Stalled.
 	Bound time.Duration
-	// Copies is true if data is copied: the bound counts from the last progress that was seen, and grows
-	// with the database.
+	// Copies is true if data is copied: the bound grows with the database.
 	Copies bool
 	// Remedy is what a user can do once the object is Stalled. A wait whose own remedy says more keeps it.
 	Remedy string

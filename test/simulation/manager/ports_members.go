@@ -147,3 +147,8 @@ func (p etcdPort) ProveWrite(ctx context.Context, target etcd.Target) error {
 		return nil
 	})
 }
+
+// ProveFirstWrite implements cluster.Etcd.
+func (p etcdPort) ProveFirstWrite(ctx context.Context, target etcd.Target) error {
+	return p.ProveWrite(ctx, target)
+}

@@ -19,6 +19,10 @@ const AnnotationRestoreUID = "etcd.database.coreos.com/restore-uid"
 // request.
 const AnnotationRestoreAgain = "etcd.database.coreos.com/restore-again"
 
+// AnnotationAutomaticRestore on an EtcdRestore is the UID of the EtcdCluster for whose permanent quorum loss the
+// controller created it. The restore is tried for as long as that loss lasts, and ends with it.
+const AnnotationAutomaticRestore = "etcd.database.coreos.com/automatic-restore-of"
+
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
 
 // EtcdClusterRecovery is what is sent to the subresource recover of a cluster that

@@ -168,7 +168,13 @@ func (r *RestoreREST) newRestore(ctx context.Context, cluster *v1beta2.EtcdClust
 		restore.Name = name
 	}
 	restore.Spec.EtcdCluster = v1beta2.EtcdClusterRef{Name: cluster.Name}
-	if restore.Spec.Backup == nil && restore.Spec.BackupStorageType == "" && restore.Spec.RestoreSource == (v1beta2.RestoreSource{}) {
+	if named := restore.Spec.Backup; named != nil {
+		unfit, err := r.checkNamedBackup(ctx, cluster, &restore.Spec)
+		if err != nil {
+			return nil, err
+		}
+		errs = append(errs, unfit...)
+	} else if restore.Spec.BackupStorageType == "" && restore.Spec.RestoreSource == (v1beta2.RestoreSource{}) {
 		missing, err := r.useNewestBackup(ctx, cluster, &restore.Spec)
 		if err != nil {
 			return nil, err
@@ -223,8 +229,11 @@ func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.Etcd
 			continue
 		}
 		if spec.Decryption == nil && manifest.IsNamedEncrypted(uri) {
-			return field.ErrorList{field.Required(path.Child("decryption"), fmt.Sprintf(
-				"the newest backup, EtcdBackup %s, is encrypted; set spec.decryption.ageIdentitiesSecret to the Secret with the identities", b.Name))}, nil
+			return field.ErrorList{encryptedBackup("the newest backup of", b.Name)}, nil
+		}
+		_, _, version := resources.BackupOfRevision(b, &last.Revision)
+		if unfit := unfitVersion(cluster, b.Name, version); unfit != nil {
+			return unfit, nil
 		}
 		spec.Backup = &v1beta2.BackupReference{Name: last.Name, Revision: ptr.To(last.Revision)}
 		warning.AddWarning(ctx, "", fmt.Sprintf("The cluster is restored from EtcdBackup %s of %s, revision %d. Later writes are only in the pre-restore backup, which needs a member that responds.",

@@ -202,7 +202,10 @@ func TestRestoreFromNamedSource(t *testing.T) {
 	t.Parallel()
 	storage, backups, _ := withRestores(t)
 	created := create(t, storage, valid("a"))
-	backedUp(t, backups, created, "newest", time.Minute)
+	backedUp(t, backups, created, "older", time.Second)
+	backedUp(t, backups, created, "newest", time.Minute, func(b *v1beta2.EtcdBackup) {
+		b.Status.History = []v1beta2.BackupRecord{{Succeeded: true, Revision: 3, URI: "pvc://backups/newest/3/snapshot.db", StartTime: created.CreationTimestamp}}
+	})
 	for name, spec := range map[string]v1beta2.RestoreSpec{
 		"EtcdBackup is the source":                     {Backup: &v1beta2.BackupReference{Name: "older"}},
 		"revision of an EtcdBackup is the source":      {Backup: &v1beta2.BackupReference{Name: "newest", Revision: ptr.To[int64](3)}, EtcdCluster: v1beta2.EtcdClusterRef{Name: "a"}},
@@ -228,6 +231,12 @@ func TestRestoreRejects(t *testing.T) {
 	storage, backups, _ := withRestores(t)
 	a := create(t, storage, valid("a"))
 	backedUp(t, backups, a, "good", time.Minute)
+	backedUp(t, backups, a, "failed", time.Minute, func(b *v1beta2.EtcdBackup) {
+		b.Status = v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseFailed, History: []v1beta2.BackupRecord{{Revision: 5, StartTime: a.CreationTimestamp}}}
+	})
+	backedUp(t, backups, a, "agefile", time.Second, func(b *v1beta2.EtcdBackup) { b.Status.URI += ".age" })
+	backedUp(t, backups, a, "newer", time.Second, func(b *v1beta2.EtcdBackup) { b.Status.EtcdVersion = "3.99.0" })
+	backedUp(t, backups, create(t, storage, valid("ahead")), "ofahead", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.EtcdVersion = "3.99.0" })
 	create(t, storage, valid("bare"))
 	backedUp(t, backups, create(t, storage, valid("doubtful")), "unread", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.Verified = false })
 	backedUp(t, backups, create(t, storage, valid("sealed")), "age", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.URI += ".age" })
@@ -263,6 +272,12 @@ func TestRestoreRejects(t *testing.T) {
 		{"backup of an earlier cluster of the same name is rejected", "reborn", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known"}},
 		{"backup whose EtcdBackup does not exist is rejected", "orphan", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup deleted, which made the newest backup, does not exist any more", "backupStorageType"}},
 		{"encrypted backup without identities is rejected", "sealed", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.decryption:", "EtcdBackup age", "ageIdentitiesSecret"}},
+		{"EtcdBackup that does not exist is rejected", "a", spec(v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "nope"}}), apierrors.IsInvalid, []string{"spec.backup.name:", "nope", "does not exist", "get etcdbackups"}},
+		{"EtcdBackup without a backup that succeeded is rejected", "a", spec(v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "failed"}}), apierrors.IsInvalid, []string{"spec.backup.name:", "no backup that succeeded"}},
+		{"revision that was not stored is rejected", "a", spec(v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "failed", Revision: ptr.To[int64](5)}}), apierrors.IsInvalid, []string{"spec.backup.revision:", "status.history"}},
+		{"named backup that is encrypted is rejected without identities", "a", spec(v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "agefile"}}), apierrors.IsInvalid, []string{"spec.decryption:", "EtcdBackup agefile"}},
+		{"named backup that the version cannot read is rejected", "a", spec(v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "newer"}}), apierrors.IsInvalid, []string{"spec.backup.name:", "3.99", "cannot read"}},
+		{"newest backup that the version cannot read is rejected", "ahead", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup.name:", "3.99", "cannot read"}},
 		{"request that names another cluster is rejected", "a", spec(v1beta2.RestoreSpec{EtcdCluster: v1beta2.EtcdClusterRef{Name: "b"}}), apierrors.IsInvalid, []string{"spec.etcdCluster.name"}},
 		{
 			"request with a cluster template is rejected", "a", spec(v1beta2.RestoreSpec{Backup: named, ClusterTemplate: &v1beta2.EtcdClusterTemplate{Spec: v1beta2.ClusterSpec{Replicas: ptr.To[int32](1)}}}),

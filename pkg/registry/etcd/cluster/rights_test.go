@@ -139,7 +139,9 @@ func TestBackupKeepsWhatIsGiven(t *testing.T) {
 func TestRestoreChoosesOnlyTheMoment(t *testing.T) {
 	t.Parallel()
 	storage, backups, _ := withRestores(t)
-	backedUp(t, backups, create(t, storage, valid("a")), "good", time.Minute)
+	a := create(t, storage, valid("a"))
+	backedUp(t, backups, a, "good", time.Minute)
+	backedUp(t, backups, a, "older", time.Second)
 	older := v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "older"}}
 	for _, test := range []struct {
 		name  string
