@@ -24,6 +24,7 @@ const (
 	keyIDFile     = "accessKeyID"
 	keySecretFile = "accessKeySecret"
 	tokenFile     = "securityToken"
+	regionFile    = "region"
 	// DefaultEndpoint is used if none is given.
 	DefaultEndpoint = "https://oss-cn-hangzhou.aliyuncs.com"
 	maxAttempts     = 5
@@ -36,7 +37,7 @@ type Config struct {
 	// DefaultEndpoint.
 	Endpoint string
 	// CredentialsDir holds the files accessKeyID and accessKeySecret, and optionally
-	// securityToken.
+	// securityToken and region, for an endpoint that does not name its region.
 	CredentialsDir string
 	Transport      *http.Transport
 }
@@ -50,11 +51,11 @@ func (r retryer) IsErrorRetryable(err error) bool {
 }
 
 // regionPattern finds the region in the host of an endpoint of Alibaba Cloud.
-var regionPattern = regexp.MustCompile(`^oss-([a-z]+(?:-[a-z0-9]+)+?)(?:-internal)?\.aliyuncs\.com$`)
+var regionPattern = regexp.MustCompile(`^(?:vpc100-)?oss-([a-z]+(?:-[a-z0-9]+)+?)(?:-internal)?\.aliyuncs\.com$`)
 
 // New returns a store. It makes no request.
 func New(c Config) (*Store, error) {
-	secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{keyIDFile, keySecretFile}, tokenFile)
+	secret, err := objectstore.ReadSecret(c.CredentialsDir, []string{keyIDFile, keySecretFile}, tokenFile, regionFile)
 	if err != nil {
 		return nil, fmt.Errorf("%w (the Secret in oss.ossSecret)", err)
 	}
@@ -68,16 +69,25 @@ func New(c Config) (*Store, error) {
 		WithDisableUploadCRC64Check(true). // which is done here, with an error of its own
 		WithHttpClient(&http.Client{Transport: c.Transport}).
 		WithRetryer(retryer{retry.NewStandard(func(o *retry.RetryOptions) { o.MaxAttempts = maxAttempts })})
-	if match := regionPattern.FindStringSubmatch(u.Hostname()); match != nil {
-		config = config.WithRegion(match[1]).WithSignatureVersion(oss.SignatureVersionV4)
+	if region := regionOf(u.Hostname(), secret[regionFile]); region != "" {
+		config = config.WithRegion(region).WithSignatureVersion(oss.SignatureVersionV4)
 	} else {
-		// The newer signature needs the name of the region, which is not configured.
+		// The newer signature needs the name of the region, which is unknown. New accounts do not accept the older one.
 		config = config.WithSignatureVersion(oss.SignatureVersionV1)
 	}
 	if net.ParseIP(u.Hostname()) != nil || !strings.Contains(u.Hostname(), ".") || strings.HasSuffix(u.Hostname(), ".svc") {
 		config = config.WithUsePathStyle(true)
 	}
 	return &Store{client: oss.NewClient(config), bucket: c.Bucket}, nil
+}
+
+// regionOf returns the region that a host names, else the one that the Secret names: an accelerated endpoint and a domain
+// of the user name none.
+func regionOf(host, secret string) string {
+	if match := regionPattern.FindStringSubmatch(host); match != nil && !strings.HasPrefix(match[1], "accelerate") {
+		return match[1]
+	}
+	return secret
 }
 
 // address of an endpoint, or of the default one.

@@ -5,6 +5,9 @@ package oss
 
 import (
 	"errors"
+	"net/http"
+	"net/http/httptest"
+	"strings"
 	"testing"
 
 	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss"
@@ -55,20 +58,45 @@ func TestBadSecrets(t *testing.T) {
 }
 
 func TestRegionOfEndpoint(t *testing.T) {
-	for host, want := range map[string]string{
-		"oss-cn-hangzhou.aliyuncs.com":             "cn-hangzhou",
-		"oss-eu-central-1.aliyuncs.com":            "eu-central-1",
-		"oss-ap-southeast-1-internal.aliyuncs.com": "ap-southeast-1",
-		"oss.example.com":                          "",
-		"127.0.0.1":                                "",
+	for _, test := range []struct{ host, secret, want string }{
+		{"oss-cn-hangzhou.aliyuncs.com", "", "cn-hangzhou"},
+		{"oss-eu-central-1.aliyuncs.com", "", "eu-central-1"},
+		{"oss-ap-southeast-1-internal.aliyuncs.com", "", "ap-southeast-1"},
+		{"vpc100-oss-cn-beijing.aliyuncs.com", "", "cn-beijing"},
+		{"oss-cn-hangzhou.aliyuncs.com", "cn-beijing", "cn-hangzhou"},
+		{"oss-accelerate.aliyuncs.com", "", ""},
+		{"oss-accelerate.aliyuncs.com", "cn-beijing", "cn-beijing"},
+		{"oss-accelerate-overseas.aliyuncs.com", "cn-beijing", "cn-beijing"},
+		{"oss.example.com", "cn-beijing", "cn-beijing"},
+		{"oss.example.com", "", ""},
+		{"127.0.0.1", "", ""},
 	} {
-		got := ""
-		if match := regionPattern.FindStringSubmatch(host); match != nil {
-			got = match[1]
+		if got := regionOf(test.host, test.secret); got != test.want {
+			t.Errorf("%s, and %q in the Secret: got %q, want %q", test.host, test.secret, got, test.want)
 		}
-		if got != want {
-			t.Errorf("%s: got %q, want %q", host, got, want)
+	}
+}
+
+// TestRegionOfTheSecretSigns: with a region every request has the signature that accounts of today accept.
+func TestRegionOfTheSecretSigns(t *testing.T) {
+	for region, want := range map[string]string{"cn-beijing": "OSS4-HMAC-SHA256 ", "": "OSS "} {
+		signed := ""
+		server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+			signed = r.Header.Get("Authorization")
+			w.WriteHeader(http.StatusForbidden)
+		}))
+		entries := map[string]string{keyIDFile: "id", keySecretFile: "secret"}
+		if region != "" {
+			entries[regionFile] = region
 		}
+		store, err := New(Config{Bucket: "bucket", Endpoint: server.URL, CredentialsDir: storetest.Secret(t, entries), Transport: &http.Transport{}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := store.Stat(t.Context(), "key"); err == nil || !strings.HasPrefix(signed, want) {
+			t.Errorf("region %q: signed with %.30q, want %q", region, signed, want)
+		}
+		server.Close()
 	}
 }
 

@@ -56,6 +56,7 @@ type Config struct {
 func New(ctx context.Context, c Config) (*Store, error) {
 	options := []func(*config.LoadOptions) error{
 		config.WithHTTPClient(httpClient(c.Transport)),
+		config.WithDefaultRegion(defaultRegion), // before the identity of the workload is resolved: its token is exchanged in a region
 		config.WithRetryer(func() aws.Retryer {
 			return retry.NewStandard(func(o *retry.StandardOptions) {
 				o.MaxAttempts = maxAttempts
@@ -83,7 +84,6 @@ func New(ctx context.Context, c Config) (*Store, error) {
 		// The cause may quote a file.
 		return nil, fmt.Errorf("%w: the environment of the workload holds settings of AWS that cannot be read", objectstore.ErrCredentials)
 	}
-	loaded.Region = cmp.Or(loaded.Region, defaultRegion)
 	if source != nil && source.role != nil {
 		loaded.Credentials = assume(loaded, source.role)
 	}

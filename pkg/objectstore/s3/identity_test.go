@@ -4,7 +4,9 @@
 package s3
 
 import (
+	"context"
 	"fmt"
+	"net"
 	"net/http"
 	"net/http/httptest"
 	"os"
@@ -58,5 +60,35 @@ func TestIdentityOfTheWorkload(t *testing.T) {
 	}
 	if exchanged != 1 {
 		t.Errorf("the token was exchanged %d times", exchanged)
+	}
+}
+
+// TestIdentityWithoutARegion: nothing has to name a region for the token of the workload to be exchanged. The hosts
+// that the store dials tell whether it comes so far.
+func TestIdentityWithoutARegion(t *testing.T) {
+	token := filepath.Join(t.TempDir(), "token")
+	if err := os.WriteFile(token, []byte("token of the pod"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	for name, value := range map[string]string{
+		"AWS_ROLE_ARN": "arn:aws:iam::1:role/backups", "AWS_WEB_IDENTITY_TOKEN_FILE": token, "HOME": t.TempDir(),
+		"AWS_REGION": "", "AWS_DEFAULT_REGION": "", "AWS_ACCESS_KEY_ID": "", "AWS_SECRET_ACCESS_KEY": "",
+	} {
+		t.Setenv(name, value)
+	}
+	ctx, cancel := context.WithCancel(t.Context())
+	dialed := ""
+	store, err := New(ctx, Config{Bucket: "b", Endpoint: "https://s3.example.com", Transport: &http.Transport{
+		DialContext: func(_ context.Context, _, address string) (net.Conn, error) {
+			dialed = address
+			cancel()
+			return nil, net.ErrClosed
+		},
+	}})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := store.Stat(ctx, "k"); err == nil || dialed != "sts.us-east-1.amazonaws.com:443" {
+		t.Errorf("dialed %q, error %v", dialed, err)
 	}
 }
