@@ -1354,7 +1354,7 @@ func schema_pkg_apis_etcd_v1beta2_CertificateStatus(ref common.ReferenceCallback
 					},
 					"renewalTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "renewalTime is when the controller renews it; absent if another program does.",
+							Description: "renewalTime is when the controller renews it; absent if another program does, and for a certificate that ends with its CA, which only the next CA renews.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1432,7 +1432,7 @@ func schema_pkg_apis_etcd_v1beta2_ClientStatus(ref common.ReferenceCallback) com
 					},
 					"renewalTime": {
 						SchemaProps: spec.SchemaProps{
-							Description: "renewalTime is when the controller renews the certificate.",
+							Description: "renewalTime is when the controller renews the certificate; absent for one that ends with its CA, which only the next CA renews.",
 							Ref:         ref(metav1.Time{}.OpenAPIModelName()),
 						},
 					},
@@ -1886,7 +1886,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					},
 					"paused": {
 						SchemaProps: spec.SchemaProps{
-							Description: "paused stops the controller's actions on this cluster while true. Only the status, deletion protection and certificates that are about to expire are kept up to date.",
+							Description: "paused stops the controller's actions on this cluster while true. Only the status, deletion protection and certificates that are about to expire or were lost are kept up to date.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

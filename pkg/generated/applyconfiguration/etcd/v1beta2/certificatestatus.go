@@ -28,7 +28,8 @@ type CertificateStatusApplyConfiguration struct {
 	NotBefore *v1.Time `json:"notBefore,omitempty"`
 	// notAfter is until when it is valid.
 	NotAfter *v1.Time `json:"notAfter,omitempty"`
-	// renewalTime is when the controller renews it; absent if another program does.
+	// renewalTime is when the controller renews it; absent if another program does, and for a
+	// certificate that ends with its CA, which only the next CA renews.
 	RenewalTime *v1.Time `json:"renewalTime,omitempty"`
 	// usable: True if it can be used now, False if not, Unknown if the secret could
 	// not be read.

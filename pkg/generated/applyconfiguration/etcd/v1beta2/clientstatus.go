@@ -28,7 +28,8 @@ type ClientStatusApplyConfiguration struct {
 	Message *string `json:"message,omitempty"`
 	// notAfter is until when the certificate in the Secret is valid.
 	NotAfter *metav1.Time `json:"notAfter,omitempty"`
-	// renewalTime is when the controller renews the certificate.
+	// renewalTime is when the controller renews the certificate; absent for one that ends with its CA,
+	// which only the next CA renews.
 	RenewalTime *metav1.Time `json:"renewalTime,omitempty"`
 }
 

@@ -29,7 +29,7 @@ type ClusterSpecApplyConfiguration struct {
 	// the default is the version that the backup is of.
 	Version *string `json:"version,omitempty"`
 	// paused stops the controller's actions on this cluster while true. Only the status,
-	// deletion protection and certificates that are about to expire are kept up to date.
+	// deletion protection and certificates that are about to expire or were lost are kept up to date.
 	Paused *bool `json:"paused,omitempty"`
 	// pod says how the members' pods look.
 	Pod *PodPolicyApplyConfiguration `json:"pod,omitempty"`
