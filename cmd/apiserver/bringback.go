@@ -46,7 +46,7 @@ func newBringBackCommand() *cobra.Command {
 	flags.StringVar(&o.Name, "name", "embedded", "The name of the member.")
 	flags.StringVar(&o.PeerURL, "peer-url", "http://localhost:2380", "The URL of the member for its peers.")
 	flags.StringVar(&o.Members, "members", "embedded=http://localhost:2380", "All members, as NAME=URL with commas between them.")
-	flags.StringVar(&o.Token, "token", "etcd-cluster", "Part of the identity of the cluster: another one for each attempt to fill several members.")
+	flags.StringVar(&o.Token, "token", "etcd-cluster", "Part of the identity of the cluster: a new token for each attempt to fill several members.")
 	flags.Int64Var(&o.Revision, "revision", 0, "The first revision, the same for all members. 0 means one by the clock.")
 	return command
 }

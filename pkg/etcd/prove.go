@@ -38,7 +38,7 @@ func (c *Client) ProveWrite(ctx context.Context) error {
 
 // ProveFirstWrite is ProveWrite for the only member of a cluster that continues from a snapshot. A snapshot holds the
 // alarms of its cluster. Those of members that this cluster never had are disarmed first: CORRUPT rejects every write
-// for ever, and NOSPACE every put, although the member that raised them is gone. An alarm of the member itself stays.
+// for ever, and NOSPACE every put, although the member that raised them no longer exists. An alarm of the member itself stays.
 func (c *Client) ProveFirstWrite(ctx context.Context) error {
 	list, err := c.Members(ctx)
 	if err != nil {

@@ -14,7 +14,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
 )
 
-// TestFirstWriteAfterInheritedAlarms: a snapshot brings the alarms of its cluster. Those of members that are gone reject
+// TestFirstWriteAfterInheritedAlarms: a snapshot brings the alarms of its cluster. Those of members that no longer exist reject
 // the writes of a restored member for ever. Its own alarm is about its own data.
 func TestFirstWriteAfterInheritedAlarms(t *testing.T) {
 	t.Parallel()

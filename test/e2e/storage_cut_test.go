@@ -26,7 +26,7 @@ exec %q "$@"
 `
 
 // TestStorageCut ends storage.sh restore before each step that replaces data, and starts the programs as
-// someone does who knows nothing of it. The storage has then one state, that of before or that of the
+// a user does after an hour. The storage has then one state, that of before or that of the
 // file; and the same command completes it. It is not parallel: there is one API.
 func TestStorageCut(t *testing.T) {
 	env.RequireLocal(t, harness.Nodes)
@@ -48,7 +48,7 @@ func TestStorageCut(t *testing.T) {
 		if err == nil || !strings.Contains(err.Error(), "killed") {
 			s.Fatalf("the script was not ended before %q: %v: %s", cut, err, out)
 		}
-		s.must(waitFor(s.ctx(), 3*time.Second), "let the pods do what they are asked to")
+		s.must(waitFor(s.ctx(), 3*time.Second), "let the pods swap")
 		s.kubectl("-n", harness.SystemNamespace, "delete", "pod", "-l", "app.kubernetes.io/component=storage-fill", "--ignore-not-found")
 		s.must(install(s.ctx(), env.Artifact("ha")), "install")
 		s.until(s.within(3*time.Minute), "the API to serve after a cut before "+cut, func() bool {
@@ -72,7 +72,7 @@ func TestStorageCut(t *testing.T) {
 func (s *scenario) cutStorage(ctx context.Context, cut string, args ...string) (string, error) {
 	kubectl := env.KubectlCommand(ctx, harness.Command{})
 	dir := s.TempDir()
-	s.must(os.WriteFile(filepath.Join(dir, "kubectl"), fmt.Appendf(nil, killsTheScript, kubectl.Path), 0o700), "write a kubectl") //nolint:gosec // a program
+	s.must(os.WriteFile(filepath.Join(dir, "kubectl"), fmt.Appendf(nil, killsTheScript, kubectl.Path), 0o700), "write a kubectl")
 	command := exec.CommandContext(ctx, env.Artifact("ha", "storage.sh"), args...)
 	command.Dir = dir
 	command.Env = append(slices.Clone(kubectl.Env), "PATH="+dir+string(os.PathListSeparator)+os.Getenv("PATH"), "INSTALLATION=", "CUT="+cut)

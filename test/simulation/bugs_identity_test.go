@@ -123,7 +123,7 @@ func (e indifferent) ProveWrite(ctx context.Context, target etcd.Target) error {
 	return e.Etcd.ProveWrite(ctx, anyOf(target))
 }
 
-// withheldLists are members of which those of another cluster never give their member list away in time.
+// withheldLists are members; those of another cluster never return their member list in time.
 type withheldLists struct{ cluster.Etcd }
 
 // OwnMembers implements cluster.Etcd.

@@ -116,8 +116,6 @@ func TestRevisionsNeverGoBack(t *testing.T) {
 		}
 		if rev := put(t, client, "again"); rev <= handedOut {
 			t.Errorf("attempt %d: revision %d after %d", i, rev, handedOut)
-		} else {
-			handedOut = rev
 		}
 		_ = client.Close()
 		server.Stop()

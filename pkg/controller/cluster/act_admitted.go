@@ -27,7 +27,7 @@ func submitPod(ctx context.Context, r *run, requested *corev1.Pod) error {
 }
 
 // errPolicyRestarts means that a write has restarted a container: an admission policy has changed the image with a
-// write that did not ask for another one. The whole plan ends, because each further write may restart one more voter.
+// write that did not ask for another image. The whole plan ends, because each further write may restart one more voter.
 var errPolicyRestarts = errors.New("an admission policy has changed the image with this write, so the container restarts")
 
 // updatePod writes a pod that was read as live.

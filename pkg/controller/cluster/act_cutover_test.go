@@ -91,7 +91,7 @@ func (q *returnedQuorum) UpdateConfigMap(_ context.Context, c *corev1.ConfigMap)
 }
 
 // TestRepeatedRestoreAsksForAQuorum: a restore that the cluster has carried out before replaces only what a lost quorum
-// has left. Directly before the cutover the members are asked, because the observation that proved the loss may be old.
+// has left. Directly before the cutover the controller asks the members, because the observation that proved the loss may be old.
 func TestRepeatedRestoreAsksForAQuorum(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
@@ -123,7 +123,7 @@ func TestRepeatedRestoreAsksForAQuorum(t *testing.T) {
 	}
 }
 
-// TestAutomaticRestoreNamesItsCluster: the planner of restores knows by the UID that nobody asked for the restore, and
+// TestAutomaticRestoreNamesItsCluster: the planner of restores knows by the UID that no user asked for the restore, and
 // which loss it is for.
 func TestAutomaticRestoreNamesItsCluster(t *testing.T) {
 	t.Parallel()

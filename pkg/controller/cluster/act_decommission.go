@@ -197,7 +197,8 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 }
 
 // cleanUpOldPVCs deletes the PVCs of the old members. It releases a PVC instead if the user wants to
-// keep the PVCs of removed members, if the PVC was taken back and no quorum has confirmed it, or if nothing has read it.
+// keep the PVCs of removed members, or if nothing has read it. It also releases one that was taken back and that no
+// quorum has confirmed.
 func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error {
 	recovery := &a.Recovery
 	var failed []error

@@ -46,8 +46,8 @@ func (s *seen) trustsPrevious(p *planner.Pod) bool {
 
 // neededCAs returns the CAs that the Secret of the CA does not list although they must stay trusted:
 // they have signed a present certificate, and a member was started with them. The Secrets of the members
-// hold them. The controller ends the trust in a CA only when it has signed no certificate any more, so
-// such a CA is missing after an older Secret of the CA was put back. A CA that no member knows is
+// hold them. The controller ends the trust in a CA only when it has signed no certificate any more.
+// So such a CA is missing after an older Secret of the CA was put back. A CA that no member knows is
 // none of the cluster.
 func (s *seen) neededCAs() []*x509.Certificate {
 	var list []*x509.Certificate

@@ -73,18 +73,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		}
 	}
 	r.seen.useExisting(statuses)
-	if len(r.seen.voters.Endpoints) > 0 {
-		readMembers(ctx, r)
-	}
-	if r.seen.Etcd.Linearizable {
-		r.seen.lastResort = nil
-	} else {
-		readThroughOldMembers(ctx, r, statuses)
-	}
-	if !r.seen.Etcd.Linearizable {
-		r.seen.addRespondingMembers(statuses)
-		r.seen.noteOtherCluster(statuses)
-	}
+	observeList(ctx, r, statuses)
 	takesOver := len(r.seen.existing.Endpoints) > 0
 	observeOldMembers(ctx, r, statuses)
 	judge(r, statuses)
@@ -101,6 +90,23 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	}
 	observeClusterVersion(ctx, r, statuses)
 	observeShown(ctx, r)
+}
+
+// observeList reads the member list, from an own voter or else through old members. Without a quorum the
+// members that respond are all that is known.
+func observeList(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
+	if len(r.seen.voters.Endpoints) > 0 {
+		readMembers(ctx, r)
+	}
+	if r.seen.Etcd.Linearizable {
+		r.seen.lastResort = nil
+	} else {
+		readThroughOldMembers(ctx, r, statuses)
+	}
+	if !r.seen.Etcd.Linearizable {
+		r.seen.addRespondingMembers(statuses)
+		r.seen.noteOtherCluster(statuses)
+	}
 }
 
 // observeReads finds the voters that respond and do not serve. Their status comes from

@@ -117,7 +117,7 @@ func (s *seen) useExisting(statuses map[string]etcd.StatusResult) {
 
 // readThroughOldMembers reads the member list through old members although a member of the cluster votes, for a
 // cluster whose own voters are all lost while its old members are the quorum. Old members that start again without their
-// data form another etcd with the same IDs. Their list has none of the members that hold the data, and no list has these
+// data form another etcd with the same IDs. Their list has none of the members that hold the data. No list has these
 // under the IDs of before: etcd derives the ID of a member that joins from the time. So the list counts only
 // if it has the recorded cluster ID and each voter of the cluster as a voter with its ID.
 func readThroughOldMembers(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
@@ -143,7 +143,7 @@ func readThroughOldMembers(ctx context.Context, r *run, statuses map[string]etcd
 // those that have a PVC.
 func (s *seen) requireOwnVoters(list etcd.Membership, names []string) error {
 	if !slices.Contains(recordedClusterIDs(s.Record), list.ClusterID) {
-		return fmt.Errorf("the old members list the members of cluster %x, and this cluster is another one", list.ClusterID)
+		return fmt.Errorf("the old members list the members of cluster %x, and this is another cluster", list.ClusterID)
 	}
 	ids, learns := map[string]uint64{}, map[string]bool{}
 	for _, m := range s.lastKnown() {

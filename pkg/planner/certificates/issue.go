@@ -131,7 +131,7 @@ func (o *Observed) issue() Steps {
 }
 
 // renewWhilePaused renews certificates that expire, and writes lost ones again. A pause must not end
-// the service of members that run, or keep one from starting again in its pod. Nothing restarts for
+// what members that run do for clients, or keep one from starting again in its pod. Nothing restarts for
 // a certificate: etcd reads a new one by itself, and members accept what signs it. Everything else
 // waits for the end of the pause, also a CA that members do not know.
 func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
@@ -150,8 +150,8 @@ func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
 	return Steps{Issue: o.issueLeaves()}
 }
 
-// canReplaceCA is true if a new CA may take over: of two that are trusted the older one goes
-// first, and members that do not know the present CA would not accept the one that it has cross-signed.
+// canReplaceCA is true if a new CA may take over. Of two that are trusted the older one goes
+// first. Members that do not know the present CA would not accept the one that it has cross-signed.
 func (o *Observed) canReplaceCA() bool { return !o.CA.Overlap && o.allTrust() && o.isAccepted() }
 
 // isRotationRequested is true for a request for a new CA that was not carried out yet. A request

@@ -68,7 +68,7 @@ type CA struct {
 	// memory.
 	Kept bool
 	// Lacks is true if the Secret of the CA does not list a CA that members trust and that has signed a
-	// present certificate: a person or a program has put an older Secret back.
+	// present certificate. A person or a program has put an older Secret back.
 	Lacks bool
 }
 

@@ -201,10 +201,10 @@ func TestLossIsExplained(t *testing.T) {
 	}
 }
 
-// TestForeignBudgetIsToldEarly: evictions are not limited while another owner has the name of the budget. The status says
+// TestBudgetThatIsNotOwnedIsShownEarly: evictions are not limited while another owner has the name of the budget. The status says
 // so beside whatever the cluster waits for, and nothing waits for it.
-func TestForeignBudgetIsToldEarly(t *testing.T) {
-	foreign := func(o *Observed) { o.PodDisruptionBudget.State = NotOwned }
+func TestBudgetThatIsNotOwnedIsShownEarly(t *testing.T) {
+	notOwned := func(o *Observed) { o.PodDisruptionBudget.State = NotOwned }
 	disabled := func(o *Observed) { o.Cluster.Spec.PodDisruptionBudget = v1beta2.PodDisruptionBudgetDisabled }
 	for name, test := range map[string]struct {
 		members string
@@ -212,10 +212,10 @@ func TestForeignBudgetIsToldEarly(t *testing.T) {
 		rule    RuleName
 		told    bool
 	}{
-		"a member is missing": {"a b", edits(unprepared, foreign), RuleScaleUp, true},
-		"without a quorum":    {"a b c", edits(noQuorum, foreign), RuleQuorum, true},
-		"at rest":             {"a b c", edits(foreign), RuleSteady, true},
-		"no budget is wanted": {"a b c", edits(foreign, disabled), RuleSteady, false},
+		"a member is missing": {"a b", edits(unprepared, notOwned), RuleScaleUp, true},
+		"without a quorum":    {"a b c", edits(noQuorum, notOwned), RuleQuorum, true},
+		"at rest":             {"a b c", edits(notOwned), RuleSteady, true},
+		"no budget is wanted": {"a b c", edits(notOwned, disabled), RuleSteady, false},
 		"its own budget":      {"a b c", nil, RuleSteady, false},
 	} {
 		o := observed(t, 3, test.members, test.edits...)

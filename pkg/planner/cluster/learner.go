@@ -64,8 +64,8 @@ func joiningStatus(o *Observed) *v1beta2.JoiningStatus {
 }
 
 // joiningAfter returns what the status says of the joining member once a plan is carried out. A member that is removed
-// because its pod was lost with its data, as by an eviction or a preemption, or because it is not wanted any more, has
-// not failed to catch up, so the status no longer names it.
+// because its pod was lost with its data, as by an eviction, has not failed to catch up. Nor has one that is not
+// wanted any more. The status no longer names such a member.
 func joiningAfter(o *Observed, plan Plan) *v1beta2.JoiningStatus {
 	j := joiningStatus(o)
 	if j == nil || !slices.ContainsFunc(plan.Actions, func(a Action) bool {

@@ -130,7 +130,7 @@ func TestStatusOfAnImageOfAnotherVersion(t *testing.T) {
 	}
 }
 
-// TestWritesThatMayRestart: while another voter does not serve, the pod of a voter is written only if no policy has
+// TestWritesThatMayRestart: another voter does not serve. The pod of a voter is written only if no policy has
 // changed the image of another pod to one that this pod does not have.
 func TestWritesThatMayRestart(t *testing.T) {
 	t.Parallel()
@@ -154,7 +154,7 @@ func TestWritesThatMayRestart(t *testing.T) {
 		"a policy, and another responds not yet":  {"a b:sick c", edits(rewritten("b")), false},
 		"an image that nothing has noted yet":     {"a b:sick c", edits(image("b", resources.ImageChanged), func(o *Observed) { o.Pods[1].ImageName = "mirror/etcd" }), false},
 		"a policy that has changed this pod, too": {"a b:restarting c", edits(rewritten("a", "b", "c")), true},
-		"a policy, and this one is down":          {"a:down b c", edits(rewritten("b")), true},
+		"a policy, and this member is down":       {"a:down b c", edits(rewritten("b")), true},
 		"a policy, and no quorum":                 {"a b:down c:down", edits(noQuorum, rewritten("b")), false},
 	} {
 		o := observed(t, 3, test.members, append(test.edits, func(o *Observed) {

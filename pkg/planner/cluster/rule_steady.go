@@ -8,8 +8,8 @@ func ruleSteady(o *Observed) (Plan, bool) {
 	switch {
 	case o.ClientService == NotOwned:
 		return waitForName(o.Cluster, recheckSteady), true
-	case hasForeignBudget(o):
-		message, remedy := describeForeignBudget(o.Cluster)
+	case hasBudgetNotOwned(o):
+		message, remedy := describeBudgetNotOwned(o.Cluster)
 		return wait(recheckSteady, ReasonNameConflict, message, remedy), true
 	}
 	return Plan{RequeueAfter: recheckSteady}, true

@@ -23,9 +23,9 @@ const unresponsiveFor = time.Minute
 //
 // It may vote for members that serve clients although the controller does not reach them. So Kubernetes must
 // report that the other voters are ready and a quorum, unless they serve as one. Without a member list, none of
-// them may be ready, too. Where the voters that remain without it can be no quorum, as of two voters or of three of which
-// one is lost, its restart is an outage in any case: no other step goes on before it serves. And one member restarts at
-// a time: every other one has had the time to respond since its container started.
+// them may be ready, too. Where the voters that remain without it can be no quorum, its restart is an outage
+// in any case: no other step goes on before it serves. That is so with two voters, and with three if one is lost. One
+// member restarts at a time: every other member has had the time to respond since its container started.
 func repairUnresponsive(o *Observed, target *version.Version, rejected bool) (actions []Action, draining string) {
 	unread := !o.Etcd.Linearizable
 	if o.Etcd.Denied || o.Etcd.Unasked || unread && unreadFor(o.Cluster.Status.Conditions, o.Now) < unresponsiveFor || awaitsResponse(o) {

@@ -73,7 +73,7 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"one of two that remain, as the third is lost: the outage cannot be avoided", 3, "a:claim b:claim,stale,unknown,leads c:nopod", edits(degradedFor(time.Hour)), again + "b " + testVersion + " unresponsive"},
 		{"the third is lost, and one has not responded for a moment", 3, "a:claim b:claim,stale,unknown,leads c:nopod", edits(degradedFor(time.Second)), "replace: FindMember c, wait QuorumAtRisk"},
 		{"the third is lost, and its PVC remains", 3, "a:claim b:claim,stale,unknown c:claim,down,notready", edits(degradedFor(time.Hour)), "rollout: wait WaitingForMember"},
-		{"two of five are lost, and another one is not ready", 5, "a:claim b:claim,stale,unknown c:claim,unknown,notready d:nopod e:nopod", edits(degradedFor(time.Hour)), "replace: FindMember d, FindMember e, wait QuorumAtRisk"},
+		{"two of five are lost, and another voter is not ready", 5, "a:claim b:claim,stale,unknown c:claim,unknown,notready d:nopod e:nopod", edits(degradedFor(time.Hour)), "replace: FindMember d, FindMember e, wait QuorumAtRisk"},
 		{"two that remain do not respond, and the third is lost", 3, "a:claim,stale,unknown b:claim,stale,unknown c:nopod", edits(long), again + "a " + testVersion + " unresponsive"},
 		{"the others are no quorum", 3, "a:claim b:claim,stale,unknown c:claim,sick", edits(degradedFor(time.Hour)), "rollout: wait WaitingForMember"},
 		{"most voters have not responded for a moment", 3, "a:claim b:claim,stale,unknown c:claim,stale,unknown", edits(degradedFor(time.Second)), "rollout: wait QuorumAtRisk"},

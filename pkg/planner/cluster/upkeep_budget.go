@@ -41,8 +41,8 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 	return []Action{EnsurePodDisruptionBudget{MinAvailable: quorum}}
 }
 
-// upkeepRecoveryBudget guards the recovery member until it is behind the Services: from the moment in which it runs with
-// the data of a member, because that member may not come back, or from the cutover of a restore on.
+// upkeepRecoveryBudget guards the recovery member until it is behind the Services. It begins when the recovery member runs
+// with the data of a member, which may not come back, or with the cutover of a restore.
 func upkeepRecoveryBudget(o *Observed, plan Plan) []Action {
 	exists := o.RecoveryBudget == Current || o.RecoveryBudget == Drifted
 	switch guards := guardsRecoveryMember(o, plan); {

@@ -52,7 +52,7 @@ func TestStart(t *testing.T) {
 	})
 }
 
-// TestNeverFromLess: a recovery that begins again, or another one without a request, takes no older data than the first
+// TestNeverFromLess: a recovery that begins again, or another recovery without a request, takes no older data than the first
 // attempt while that source may come back. Only a request that names the member accepts the loss.
 func TestNeverFromLess(t *testing.T) {
 	const lower, gone = "a:down b:noleader,index=80 c:nopod", "a:nopod b:noleader,index=80 c:nopod"

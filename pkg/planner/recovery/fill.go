@@ -192,8 +192,8 @@ func (in *Input) abandonRemedy(r *v1beta2.RecoveryStatus) string {
 	case in.RecoveryMember.HasPVC:
 		return first + "delete PVC " + r.RecoveryMember + ", which discards its copy" + kept
 	default:
-		return "To discard the copy of the recovery member, delete pod " + r.RecoveryMember + ": the recovery starts again only from a member that has lost no more, or if member " +
-			r.Source.Member + " cannot come back; otherwise it is abandoned" + kept
+		return "To discard the copy of the recovery member, delete pod " + r.RecoveryMember + ". The recovery starts again only from a member that has lost no more, or if member " +
+			r.Source.Member + " cannot come back. Otherwise it is abandoned" + kept
 	}
 }
 

@@ -33,7 +33,7 @@ func quorumLostIs(is corev1.ConditionStatus) func(*Observed) {
 	}
 }
 
-// TestAutomaticRestoreTriesOn: nobody decides again after the seventh attempt of a restore that nobody asked for. It is
+// TestAutomaticRestoreTriesOn: no user decides again after the seventh attempt of a restore that no user asked for. It is
 // tried as long as the loss lasts that it was created for, and neither for a cluster that serves again nor for another
 // cluster of the name.
 func TestAutomaticRestoreTriesOn(t *testing.T) {
@@ -62,7 +62,7 @@ func TestAutomaticRestoreTriesOn(t *testing.T) {
 		"the cluster is being deleted":          {[]func(*Observed){automatic, held, checked(1, good()), terminating}, "Verifying: record false ClusterDeleted"},
 		"another cluster has its name":          {[]func(*Observed){automatic, held, checked(1, good()), func(o *Observed) { o.Cluster.UID = "another" }}, "Verifying: record false ClusterDeleted"},
 		"the cluster has the request":           {[]func(*Observed){automatic, held, recovery(v1beta2.RecoveryPhaseFilling), in(v1beta2.RestorePhaseRestoring), quorumLostIs(corev1.ConditionUnknown)}, "Restoring: wait Filling"},
-		"a user's restore gives up":             {[]func(*Observed){fails(maxAttempts)}, "Verifying: record false StoreUnavailable"},
+		"a user's restore ends":                 {[]func(*Observed){fails(maxAttempts)}, "Verifying: record false StoreUnavailable"},
 		"a user's restore whose pod is late":    {[]func(*Observed){unstarted, after(job.StartTimeout)}, "Verifying: record false PodNotStarted"},
 		"a user's restore goes on all the same": {[]func(*Observed){held, checked(1, good()), quorumLostIs(corev1.ConditionUnknown)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
 	} {

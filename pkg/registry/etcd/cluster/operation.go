@@ -67,7 +67,7 @@ func (r *operationREST) checkHasMembers(cluster *v1beta2.EtcdCluster) error {
 }
 
 // checkNoOldMembers rejects a request that the controller carries out only after the old members of a running etcd are
-// removed, which may be in weeks: until then the operation would keep every other one from being requested.
+// removed, which may be in weeks. Until then the operation would keep every other operation from being requested.
 func (r *operationREST) checkNoOldMembers(cluster *v1beta2.EtcdCluster, instead string) error {
 	if !cluster.MayHaveOldMembers() {
 		return nil

@@ -28,13 +28,13 @@ func (r *RestoreREST) checkNamedBackup(ctx context.Context, cluster *v1beta2.Etc
 	i := slices.IndexFunc(list.Items, func(b v1beta2.EtcdBackup) bool { return b.Name == named.Name })
 	if i < 0 {
 		return field.ErrorList{field.Invalid(path.Child("name"), named.Name, fmt.Sprintf(
-			"the EtcdBackup does not exist; name another one: kubectl -n %s get etcdbackups", cluster.Namespace))}, nil
+			"the EtcdBackup does not exist; name another EtcdBackup: kubectl -n %s get etcdbackups", cluster.Namespace))}, nil
 	}
 	b := &list.Items[i]
 	uri, _, version := resources.BackupOfRevision(b, named.Revision)
 	switch {
 	case uri == "" && named.Revision == nil:
-		return field.ErrorList{field.Invalid(path.Child("name"), named.Name, "the EtcdBackup has no backup that succeeded; see its status, or name another one")}, nil
+		return field.ErrorList{field.Invalid(path.Child("name"), named.Name, "the EtcdBackup has no backup that succeeded; see its status, or name another EtcdBackup")}, nil
 	case uri == "":
 		return field.ErrorList{field.Invalid(path.Child("revision"), *named.Revision, fmt.Sprintf(
 			"EtcdBackup %s has no backup of this revision that succeeded; its status.history lists those that it has", b.Name))}, nil
