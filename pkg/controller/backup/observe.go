@@ -46,6 +46,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen,
 		}
 		s.Held = planner.Held(b, restores, s.cluster)
 	}
+	if err := r.observeNeeded(s); err != nil {
+		return nil, err
+	}
 	if err := r.observeJobs(ctx, s); err != nil {
 		return nil, err
 	}

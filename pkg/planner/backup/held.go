@@ -13,13 +13,18 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Held returns the URIs of the backups that a restore reads or may read, sorted. The retention of b deletes none of
-// them: the data that a user wants back is often the oldest that is kept. Cluster is the one that b is of, and may be
+// Held returns the URIs of the backups that a user holds, and of those that a restore reads or may read, sorted. The
+// retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Cluster is the one that b is of, and may be
 // nil. A name without a revision means the newest good backup; which one that was is known once it was verified.
 func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, cluster *v1beta2.EtcdCluster) []string {
-	var held []string
+	held := slices.Clone(b.Spec.HeldSnapshots)
+	if b.IsHeld() {
+		for _, s := range storedBy(b) {
+			held = append(held, s.uri)
+		}
+	}
 	for _, r := range restores {
-		if phase := r.Status.Phase; phase == v1beta2.RestorePhaseSucceeded || phase == v1beta2.RestorePhaseFailed {
+		if !isOpen(r) {
 			continue
 		}
 		switch from := r.Spec.Backup; {
@@ -43,6 +48,11 @@ func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, cluster *v1bet
 	}
 	slices.Sort(held)
 	return slices.DeleteFunc(slices.Compact(held), func(uri string) bool { return uri == "" })
+}
+
+// isOpen is true for a restore that has not ended.
+func isOpen(r *v1beta2.EtcdRestore) bool {
+	return r.Status.Phase != v1beta2.RestorePhaseSucceeded && r.Status.Phase != v1beta2.RestorePhaseFailed
 }
 
 // stored is one good backup of an EtcdBackup.

@@ -30,6 +30,8 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionRetentionApplied: backups that expired have been deleted.
 	ConditionRetentionApplied = "RetentionApplied"
+	// ConditionKept: the TTL is over, and the EtcdBackup stays because it is needed. Present only while it is True.
+	ConditionKept = "Kept"
 )
 
 // Status reports the outcome of the backup, what runs and what the plan waits for. If
@@ -113,7 +115,12 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 	status.History = bounded(history)
 }
 
-func retention(o *Observed) Retention { return RetentionOf(o.Backup.Spec.BackupPolicy) }
+func retention(o *Observed) Retention {
+	if o.Backup.IsHeld() {
+		return Retention{}
+	}
+	return RetentionOf(o.Backup.Spec.BackupPolicy)
+}
 
 // earlier returns the earlier of two times. The agent counts ages from the time at which the
 // backup was due if that is earlier than all other clocks.
@@ -217,6 +224,10 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	}
 	is, reason, message := progressing(o, status, plan)
 	set(ConditionProgressing, is, reason, message)
+	meta.RemoveStatusCondition(&status.Conditions, ConditionKept)
+	if kept := plan.Kept; kept != nil {
+		set(ConditionKept, metav1.ConditionTrue, kept.Reason, kept.Message)
+	}
 	if plan.Record == nil || !plan.Record.Succeeded || retention(o).isUnlimited() {
 		return
 	}
