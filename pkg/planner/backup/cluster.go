@@ -101,7 +101,7 @@ func (o *ClusterObserved) scheduled() (create, update *v1beta2.EtcdBackup) {
 	}
 	want := SpecOfCluster(o.Cluster)
 	v1beta2.SetDefaults_BackupSpec(&want)
-	want.Hold, want.HeldSnapshots = o.Scheduled.Spec.Hold, o.Scheduled.Spec.HeldSnapshots // the user's, who holds snapshots there
+	want.Hold, want.HeldSnapshots = o.Scheduled.Spec.Hold, o.Scheduled.Spec.HeldSnapshots // a user sets them there
 	if equality.Semantic.DeepEqual(want, o.Scheduled.Spec) {
 		return nil, nil
 	}

@@ -51,7 +51,7 @@ func TestExpire(t *testing.T) {
 	}
 }
 
-// TestExpireOfWhatFailed: a backup that is repeated has not ended, and one that gave up has.
+// TestExpireOfWhatFailed: a backup that is repeated has not ended, and one whose attempts have all failed has.
 func TestExpireOfWhatFailed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
@@ -63,7 +63,7 @@ func TestExpireOfWhatFailed(t *testing.T) {
 	}
 	s.Now = s.Now.Add(time.Minute)
 	if plan := s.step(); plan.Action != ActionExpire {
-		t.Errorf("it gave up: %+v", plan)
+		t.Errorf("all attempts failed: %+v", plan)
 	}
 	s.Backup.Generation++
 	if plan := s.step(); plan.Action != ActionSave {
