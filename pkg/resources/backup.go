@@ -280,7 +280,7 @@ func backupPlace(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, store *agent.Sto
 	if c != nil {
 		owner.Name, owner.UID = c.Name, string(c.UID)
 	} else if store.Key != "" {
-		if isPeriodicBackup(b) {
+		if b.Spec.IsPeriodic() {
 			return manifest.LayoutSeries, owner
 		}
 		return manifest.LayoutObject, owner
@@ -289,18 +289,13 @@ func backupPlace(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, store *agent.Sto
 	return manifest.LayoutDirectory, owner
 }
 
-func isPeriodicBackup(b *v1beta2.EtcdBackup) bool {
-	p := b.Spec.BackupPolicy
-	return p != nil && (p.Schedule != "" || p.BackupIntervalInSecond > 0)
-}
-
 // Prunes is true of an EtcdBackup whose retention deletes backups.
 func Prunes(b *v1beta2.EtcdBackup) bool {
 	return pruneOf(b, BackupRun{}, manifest.LayoutDirectory, manifest.Owner{}) != nil
 }
 
 func pruneOf(b *v1beta2.EtcdBackup, run BackupRun, layout manifest.Layout, owner manifest.Owner) *agent.Prune {
-	if !isPeriodicBackup(b) {
+	if !b.Spec.IsPeriodic() || b.IsHeld() {
 		return nil
 	}
 	p := &agent.Prune{Layout: layout, Owner: owner, BackupUID: string(b.UID), Keep: run.Keep, Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}

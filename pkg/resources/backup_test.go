@@ -323,3 +323,17 @@ func TestPreRestoreBackupIsMarked(t *testing.T) {
 		}
 	}
 }
+
+// TestHeldBackupPrunesNothing: the retention of a held EtcdBackup deletes nothing, also of what its history does not list.
+func TestHeldBackupPrunesNothing(t *testing.T) {
+	t.Parallel()
+	b := newBackup(everyBackupOption)
+	if !Prunes(b) {
+		t.Fatal("the retention deletes nothing")
+	}
+	hold := true
+	b.Spec.Hold = &hold
+	if Prunes(b) {
+		t.Error("the retention of a held EtcdBackup deletes backups")
+	}
+}

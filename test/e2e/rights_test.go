@@ -22,6 +22,7 @@ var rightsElsewhere = map[string]string{
 	"release-protected etcdclusters.etcd.database.coreos.com": "artifacts/install/60-deletion-protection.yaml: recognises the controller by it",
 	"get jobs.batch": "pkg/controller/backup, pkg/controller/restore: read the Job whose name is taken, after a process ended while it created one",
 	"update etcdbackups.etcd.database.coreos.com": "pkg/controller/backup: takes a finalizer of earlier releases away, and follows spec.backup",
+	"delete etcdbackups.etcd.database.coreos.com": "pkg/controller/backup: deletes an EtcdBackup whose spec.ttl is over",
 	"use secrets":         "pkg/registry/etcd/rights: the API server asks whether the controller may name it",
 	"use serviceaccounts": "pkg/registry/etcd/rights: the API server asks whether the controller may name it",
 }

@@ -48,6 +48,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen,
 		return nil, fmt.Errorf("list clusters from the cache: %w", err)
 	}
 	s.Held = planner.Held(b, restores, clusters)
+	if err := r.observeNeeded(s); err != nil {
+		return nil, err
+	}
 	if err := r.observeJobs(ctx, s); err != nil {
 		return nil, err
 	}

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -45,6 +46,8 @@ type Objects interface {
 	GetBackup(ctx context.Context, namespace, name string) (*v1beta2.EtcdBackup, error)
 	GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error)
 	ListRestores(ctx context.Context, namespace string) ([]*v1beta2.EtcdRestore, error)
+	ListBackups(ctx context.Context, namespace string) ([]*v1beta2.EtcdBackup, error)
+	DeleteBackup(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 	CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
 	UpdateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)
 	UpdateBackupStatus(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error)

@@ -121,6 +121,8 @@ func (r *Reconciler) act(ctx context.Context, key types.NamespacedName, s *seen,
 	switch plan.Action {
 	case planner.ActionRemoveFinalizer:
 		return 0, r.release(ctx, key, s)
+	case planner.ActionExpire:
+		return r.expire(ctx, key, s)
 	case planner.ActionSave:
 		var made bool
 		plan, made, failed = r.save(ctx, key, s, plan)

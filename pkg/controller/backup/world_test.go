@@ -226,6 +226,26 @@ func (w *world) ListRestores(context.Context, string) ([]*v1beta2.EtcdRestore, e
 	return w.restores, w.restoresErr
 }
 
+func (w *world) ListBackups(context.Context, string) ([]*v1beta2.EtcdBackup, error) {
+	return call(w, func() ([]*v1beta2.EtcdBackup, error) { return slices.Collect(maps.Values(w.live.backups)), nil })
+}
+
+func (w *world) DeleteBackup(_ context.Context, namespace, name string, only metav1.Preconditions) error {
+	_, err := call(w, func() (struct{}, error) {
+		b, err := get(w.live.backups, "etcdbackups", namespace, name)
+		if err != nil {
+			return struct{}{}, err
+		}
+		if *only.UID != b.UID || *only.ResourceVersion != b.ResourceVersion {
+			return struct{}{}, apierrors.NewConflict(schema.GroupResource{Resource: "etcdbackups"}, name, nil)
+		}
+		delete(w.live.backups, key(b))
+		w.live.rv++
+		return struct{}{}, nil
+	})
+	return err
+}
+
 func (w *world) Cluster(namespace, name string) (*v1beta2.EtcdCluster, error) {
 	return get(w.cached.clusters, "etcdclusters", namespace, name)
 }

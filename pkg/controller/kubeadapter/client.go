@@ -79,6 +79,27 @@ func (c Client) CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*
 	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Create(ctx, backup, metav1.CreateOptions{})
 }
 
+// ListBackups implements backup.Objects.
+func (c Client) ListBackups(ctx context.Context, namespace string) ([]*v1beta2.EtcdBackup, error) {
+	list, err := c.Etcd.EtcdV1beta2().EtcdBackups(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	backups := make([]*v1beta2.EtcdBackup, 0, len(list.Items))
+	for i := range list.Items {
+		backups = append(backups, &list.Items[i])
+	}
+	return backups, nil
+}
+
+// DeleteBackup implements backup.Objects.
+func (c Client) DeleteBackup(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	background := metav1.DeletePropagationBackground
+	return c.Etcd.EtcdV1beta2().EtcdBackups(namespace).Delete(ctx, name, metav1.DeleteOptions{
+		Preconditions: &only, PropagationPolicy: &background,
+	})
+}
+
 // UpdateBackup implements backup.Objects.
 func (c Client) UpdateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
 	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Update(ctx, backup, metav1.UpdateOptions{})

@@ -1004,6 +1004,39 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 							Format:      "",
 						},
 					},
+					"hold": {
+						SchemaProps: spec.SchemaProps{
+							Description: "hold, while true, keeps what this EtcdBackup has stored: its retention deletes no backup, its ttl does not count, and the API server rejects its deletion. It can be set at any time. Only false lifts the hold: an update that leaves the field out keeps it. Default: false.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"heldSnapshots": {
+						VendorExtensible: spec.VendorExtensible{
+							Extensions: spec.Extensions{
+								"x-kubernetes-list-type": "set",
+							},
+						},
+						SchemaProps: spec.SchemaProps{
+							Description: "heldSnapshots are the URIs of snapshots of a periodic EtcdBackup that its retention does not delete, as status.uri and status.history name them. While one is listed, the API server rejects the deletion of this EtcdBackup.",
+							Type:        []string{"array"},
+							Items: &spec.SchemaOrArray{
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Default: "",
+										Type:    []string{"string"},
+										Format:  "",
+									},
+								},
+							},
+						},
+					},
+					"ttl": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttl is how long a single EtcdBackup is kept after it has ended, such as 168h. Then the controller deletes the object; what is in the store stays. An EtcdBackup is kept longer while hold is true, while an open EtcdRestore needs it, and while no newer verified backup of its cluster exists. Absent: the object is kept.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
 					"job": {
 						SchemaProps: spec.SchemaProps{
 							Description: "job says where and how the pods run that make the backup.",
@@ -1015,7 +1048,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupPolicy{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupPolicy{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -1537,6 +1570,12 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 							Format:      "",
 						},
 					},
+					"ttl": {
+						SchemaProps: spec.SchemaProps{
+							Description: "ttl of the EtcdBackups that requests to /backup make, and of pre-restore backups: how long each is kept after it has ended, such as 168h. Scheduled backups have retention instead. Absent: they are kept.",
+							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+						},
+					},
 					"job": {
 						SchemaProps: spec.SchemaProps{
 							Description: "job says where and how the pods run that make the backups. Restores take it where neither they nor the EtcdBackup say anything else.",
@@ -1548,7 +1587,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupRetention{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupRetention{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
 	}
 }
 

@@ -101,6 +101,7 @@ func (o *ClusterObserved) scheduled() (create, update *v1beta2.EtcdBackup) {
 	}
 	want := SpecOfCluster(o.Cluster)
 	v1beta2.SetDefaults_BackupSpec(&want)
+	want.Hold, want.HeldSnapshots = o.Scheduled.Spec.Hold, o.Scheduled.Spec.HeldSnapshots // a user sets them there
 	if equality.Semantic.DeepEqual(want, o.Scheduled.Spec) {
 		return nil, nil
 	}
@@ -124,6 +125,7 @@ func SpecOfCluster(c *v1beta2.EtcdCluster) v1beta2.BackupSpec {
 		Job:                policy.Job,
 	}
 	if policy.Schedule == "" {
+		spec.TTL = policy.TTL
 		return spec
 	}
 	spec.BackupPolicy = &v1beta2.BackupPolicy{Schedule: policy.Schedule, TimeZone: policy.TimeZone}

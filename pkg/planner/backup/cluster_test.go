@@ -61,6 +61,14 @@ func TestScheduleOfACluster(t *testing.T) {
 	if plan := DecideCluster(o); plan.Create != nil || plan.Update != nil {
 		t.Errorf("at rest: %+v", plan)
 	}
+	o.Scheduled.Spec.Hold, o.Scheduled.Spec.HeldSnapshots = ptr.To(true), []string{"s3://b/k/1"}
+	if plan := DecideCluster(o); plan.Update != nil {
+		t.Errorf("what a user holds is released: %+v", plan.Update.Spec)
+	}
+	o.Cluster.Spec.Backup.TTL = &metav1.Duration{Duration: time.Hour}
+	if plan := DecideCluster(o); plan.Update != nil {
+		t.Errorf("a periodic EtcdBackup has a TTL: %+v", plan.Update.Spec)
+	}
 	o.Cluster.Spec.Backup.Schedule = "30 * * * *"
 	if plan := DecideCluster(o); plan.Update == nil || plan.Update.Spec.BackupPolicy.Schedule != "30 * * * *" {
 		t.Errorf("changed: %+v", plan)

@@ -4,8 +4,9 @@
 // Package backup decides what happens to one EtcdBackup:
 //   - when a backup is due.
 //   - which attempt begins, and when a failed attempt is repeated.
-//   - which stored backups expire, and which of them a restore keeps (held.go). A Job that began before the restore does
+//   - which stored backups expire, and which of them a restore or a user keeps (held.go). A Job that began before does
 //     not keep them: it is ended, and another attempt follows.
+//   - when a single EtcdBackup is deleted after its TTL (expire.go).
 //   - what the status reports.
 //
 // It is pure: the same observation always gives the same plan, and the time is part of

@@ -13,14 +13,20 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// Held returns the URIs of the backups that a restore reads or may read, sorted. The retention of b deletes none of
-// them: the data that a user wants back is often the oldest that is kept. Restores and clusters are those of the
-// namespace: a recovery continues after its EtcdRestore was deleted, and its cluster need not be the one that b is of.
-// A name without a revision means the newest good backup; which one that was is known once it was verified.
+// Held returns the URIs of the backups that a user holds, and of those that a restore reads or may read, sorted. The
+// retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Restores and
+// clusters are those of the namespace: a recovery continues after its EtcdRestore was deleted, and its cluster need not
+// be the one that b is of. A name without a revision means the newest good backup; which one that was is known once it
+// was verified.
 func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster) []string {
-	var held []string
+	held := slices.Clone(b.Spec.HeldSnapshots)
+	if b.IsHeld() {
+		for _, s := range storedBy(b) {
+			held = append(held, s.uri)
+		}
+	}
 	for _, r := range restores {
-		if phase := r.Status.Phase; phase == v1beta2.RestorePhaseSucceeded || phase == v1beta2.RestorePhaseFailed {
+		if !isOpen(r) {
 			continue
 		}
 		switch from := r.Spec.Backup; {
@@ -55,6 +61,11 @@ func (o *Observed) endangered(j *Job) string {
 		return o.Held[i]
 	}
 	return ""
+}
+
+// isOpen is true for a restore that has not ended.
+func isOpen(r *v1beta2.EtcdRestore) bool {
+	return r.Status.Phase != v1beta2.RestorePhaseSucceeded && r.Status.Phase != v1beta2.RestorePhaseFailed
 }
 
 // stored is one good backup of an EtcdBackup.

@@ -76,6 +76,37 @@ func TestHeld(t *testing.T) {
 	}
 }
 
+// TestHeldByUser: a user holds single snapshots of a periodic EtcdBackup, or all that it has stored.
+func TestHeldByUser(t *testing.T) {
+	t.Parallel()
+	b := newBackup(&v1beta2.BackupPolicy{Schedule: "@hourly", MaxBackups: 1})
+	b.Status.URI = "s3://b/3"
+	b.Status.History = []v1beta2.BackupRecord{{Succeeded: true, URI: "s3://b/3"}, {URI: "s3://b/2"}, {Succeeded: true, URI: "s3://b/1"}}
+	b.Spec.HeldSnapshots = []string{"s3://b/1"}
+	if got := strings.Join(Held(b, nil, nil), " "); got != "s3://b/1" {
+		t.Errorf("a snapshot: holds %q", got)
+	}
+	b.Spec.Hold, b.Spec.HeldSnapshots = ptr.To(true), nil
+	if got := strings.Join(Held(b, nil, nil), " "); got != "s3://b/1 s3://b/3" {
+		t.Errorf("all: holds %q", got)
+	}
+}
+
+// TestHistoryOfAHeldBackup: while the EtcdBackup is held its history loses nothing.
+func TestHistoryOfAHeldBackup(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60, MaxBackups: 1})
+	s.Backup.Spec.Hold = ptr.To(true)
+	for revision := int64(1); revision <= 3; revision++ {
+		s.Now = epoch.Add(time.Duration(revision) * time.Minute)
+		s.begins(s.Now, 1)
+		s.ends(time.Second, good(revision))
+	}
+	if h := s.Backup.Status.History; len(h) != 3 {
+		t.Errorf("the history is %+v", h)
+	}
+}
+
 // TestHistoryKeepsWhatIsHeld: the history is as the store, where the agent keeps the same.
 func TestHistoryKeepsWhatIsHeld(t *testing.T) {
 	t.Parallel()

@@ -21,8 +21,10 @@ type Observed struct {
 	// Recovered is when the data of the cluster last went on in new members, by a recovery or a restore in place; zero
 	// if it never has.
 	Recovered time.Time
-	// Held are the URIs of the backups that no Job may delete because a restore reads them.
+	// Held are the URIs of the backups that no Job may delete because a user holds them, or a restore reads them.
 	Held []string
+	// Needed is why the EtcdBackup stays after its TTL; nil if nothing needs it, or without a TTL.
+	Needed *Kept
 	// Jobs of the backup. If the status says that one runs and the cache does not show
 	// it, they were read live.
 	Jobs []Job
@@ -30,6 +32,9 @@ type Observed struct {
 
 // Wait is what is waited for.
 type Wait = job.Wait
+
+// Kept is why an EtcdBackup stays after its TTL.
+type Kept struct{ Reason, Message string }
 
 // Attempt names one attempt at the backup for one scheduled time.
 type Attempt struct {
@@ -97,9 +102,7 @@ func (o *Observed) policy() *v1beta2.BackupPolicy {
 // isSuspended is true for a periodic backup whose policy suspends it.
 func (o *Observed) isSuspended() bool { return o.isPeriodic() && o.policy().Suspend }
 
-func (o *Observed) isPeriodic() bool {
-	return o.policy().Schedule != "" || o.policy().BackupIntervalInSecond > 0
-}
+func (o *Observed) isPeriodic() bool { return o.Backup.Spec.IsPeriodic() }
 
 // current is the attempt that the status is about.
 func (o *Observed) current() Attempt {

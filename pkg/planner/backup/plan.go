@@ -20,6 +20,8 @@ const (
 	ActionSave Action = "save"
 	// ActionRecordDue only writes into the status that Plan.Attempt is due.
 	ActionRecordDue Action = "recordDue"
+	// ActionExpire deletes the EtcdBackup, whose TTL is over. What it has stored stays in the store.
+	ActionExpire Action = "expire"
 	// ActionRemoveFinalizer takes AncestorFinalizer off an object that is being deleted.
 	ActionRemoveFinalizer Action = "removeFinalizer"
 )
@@ -53,6 +55,8 @@ type Plan struct {
 	Delete []string
 	// Wait is what is waited for; nil if nothing is, or only for the time.
 	Wait *Wait
+	// Kept is why the EtcdBackup stays although its TTL is over; nil if it is not over.
+	Kept *Kept
 	// Next is the next scheduled time of a periodic backup; zero if there is none.
 	Next time.Time
 	// RequeueAfter is when to look again if nothing happens before; 0: not at all.
@@ -82,7 +86,7 @@ func Decide(o Observed) Plan {
 	scheduled, next := o.dueTime(schedule)
 	var plan Plan
 	for _, rule := range []func(*Observed, time.Time) (Plan, bool){
-		recordJob, recordLost, awaitJob, begin, retry,
+		recordJob, recordLost, awaitJob, begin, retry, expire,
 	} {
 		var decided bool
 		if plan, decided = rule(&o, scheduled); decided {

@@ -28,6 +28,16 @@ const (
 	ReasonPruned = "Pruned"
 )
 
+// Reasons for which an EtcdBackup stays after its TTL.
+const (
+	// ReasonHeld: the field spec.hold is true. Ends when you set it to false.
+	ReasonHeld = "Held"
+	// ReasonNeededByRestore: an EtcdRestore that has not ended names the EtcdBackup, or has it as its pre-restore backup. Ends with that restore.
+	ReasonNeededByRestore = "NeededByRestore"
+	// ReasonLastProven: no newer verified backup of the cluster exists. Ends after a newer one is stored. To delete the EtcdBackup at once, delete it yourself.
+	ReasonLastProven = "LastProven"
+)
+
 // Reasons to wait. The backup continues by itself after the cause has ended.
 const (
 	// ReasonAnotherBackupRuns: another backup of the same EtcdCluster runs. Ends with that backup.

@@ -30,6 +30,8 @@ const (
 	ConditionProgressing = "Progressing"
 	// ConditionRetentionApplied: backups that expired have been deleted.
 	ConditionRetentionApplied = "RetentionApplied"
+	// ConditionKept: the TTL is over, and the EtcdBackup stays because it is needed. Present only while it is True.
+	ConditionKept = "Kept"
 )
 
 // Status reports the outcome of the backup, what runs and what the plan waits for. If
@@ -215,6 +217,10 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	}
 	is, reason, message := progressing(o, status, plan)
 	set(ConditionProgressing, is, reason, message)
+	meta.RemoveStatusCondition(&status.Conditions, ConditionKept)
+	if kept := plan.Kept; kept != nil {
+		set(ConditionKept, metav1.ConditionTrue, kept.Reason, kept.Message)
+	}
 	if plan.Record == nil || !plan.Record.Succeeded || o.job(plan.Attempt).retention().isUnlimited() {
 		return
 	}

@@ -212,6 +212,9 @@ func (o *Observed) newPreRestoreBackup() (*v1beta2.EtcdBackup, *Wait) {
 		}},
 		Spec: *spec,
 	}
+	if policy := o.Cluster.Spec.Backup.DeepCopy(); policy != nil {
+		b.Spec.TTL = policy.TTL
+	}
 	if scope, found := o.Cluster.Annotations[scopeAnnotation]; found {
 		b.Annotations[scopeAnnotation] = scope
 	}
@@ -225,7 +228,7 @@ func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
 	switch {
 	case o.Cluster.Spec.Backup != nil:
 		spec = backup.SpecOfCluster(o.Cluster)
-		spec.BackupPolicy = nil
+		spec.BackupPolicy, spec.TTL = nil, nil // the name of the EtcdBackup does not depend on its TTL
 		return &spec, nil
 	case o.Restore.Spec.Backup != nil:
 		from := o.Backup.Spec.DeepCopy()

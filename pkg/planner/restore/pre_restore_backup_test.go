@@ -237,6 +237,14 @@ func TestPreRestoreBackupObject(t *testing.T) {
 			t.Errorf("name %q", name)
 		}
 	}
+	expires := func(o *Observed) {
+		ownStore(o)
+		o.Cluster.Spec.Backup.TTL = &metav1.Duration{Duration: time.Hour}
+	}
+	plain, short := observed(uncopied, ownStore), observed(uncopied, expires)
+	if got := Decide(short).Copy; got == nil || got.Spec.TTL == nil || got.Spec.TTL.Duration != time.Hour || got.Name != plain.PreRestoreBackupName() {
+		t.Errorf("with a TTL: made %+v, want the name %s", got, plain.PreRestoreBackupName())
+	}
 	o = observed(uncopied, copiedTo(func(b *v1beta2.EtcdBackup) {
 		told("RetryScheduled", "attempt 1 of 12 failed")(b)
 		b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "no bucket x"

@@ -24,12 +24,13 @@ func (a *app) backupCommand() *cobra.Command {
 	o := &changeOptions{}
 	cmd := &cobra.Command{
 		Use:               "backup NAME",
-		Short:             "Back a cluster up to the backup location in its spec.backup",
+		Short:             "Back a cluster up to the backup location in its spec.backup; hold and release backups",
 		Args:              takes(1, 1),
 		ValidArgsFunction: a.completeClusters,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.backup(cmd.Context(), o, args[0]) },
 	}
 	o.bind(cmd)
+	cmd.AddCommand(a.holdCommand(), a.releaseCommand())
 	return cmd
 }
 

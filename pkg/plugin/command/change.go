@@ -34,11 +34,17 @@ type changeOptions struct {
 }
 
 func (o *changeOptions) bind(cmd *cobra.Command) {
+	o.bindPlan(cmd)
+	flags := cmd.Flags()
+	flags.BoolVar(&o.wait, "wait", true, "follow the change until it is done")
+	flags.DurationVar(&o.timeout, "timeout", 0, "how long to follow the change, such as 10m; 0 is no limit")
+}
+
+// bindPlan binds the flags of a change that is done as soon as it is accepted.
+func (o *changeOptions) bindPlan(cmd *cobra.Command) {
 	flags := cmd.Flags()
 	flags.BoolVarP(&o.yes, "yes", "y", false, "carry the plan out without a question")
 	flags.BoolVar(&o.dryRun, "dry-run", false, "print the plan and change nothing")
-	flags.BoolVar(&o.wait, "wait", true, "follow the change until it is done")
-	flags.DurationVar(&o.timeout, "timeout", 0, "how long to follow the change, such as 10m; 0 is no limit")
 }
 
 // state is how far a change is.
@@ -124,7 +130,8 @@ func dry(dryRun bool) []string {
 	return nil
 }
 
-// carryOut prints the plan, asks, sends the request and follows it.
+// carryOut prints the plan, asks, sends the request and follows it. The target may be nil for a change that nothing
+// follows, needs no quorum and loses no data.
 func (a *app) carryOut(ctx context.Context, o *changeOptions, t *target, c change) error {
 	lines, err := c.plan(ctx)
 	if ctx.Err() != nil {

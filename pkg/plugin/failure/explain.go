@@ -54,6 +54,7 @@ var roles = map[string]role{
 	"create etcdclusters/moveleader": {roleEdit, "edit"},
 	"create etcdbackups":             {roleEdit, "edit"},
 	"create etcdrestores":            {roleEdit, "edit"},
+	"patch etcdbackups":              {roleEdit, "edit"},
 	"create etcdclusters/recover":    {roleRecover, "admin"},
 	"get etcdclusters/proxy":         {roleSnapshot, ""},
 	"list etcdbackups":               {roleView, "view"},

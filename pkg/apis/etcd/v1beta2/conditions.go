@@ -37,7 +37,9 @@ var conditions = map[string]struct {
 
 	"Succeeded":        {usual: corev1.ConditionTrue}, // of EtcdBackups and EtcdRestores
 	"RetentionApplied": {usual: corev1.ConditionTrue}, // of EtcdBackups
-	"Verified":         {usual: corev1.ConditionTrue}, // of EtcdRestores
+	// Of EtcdBackups: True while one stays after its TTL, which is what a user or the safety of the data asks for.
+	"Kept":     {usual: corev1.ConditionFalse, work: true},
+	"Verified": {usual: corev1.ConditionTrue}, // of EtcdRestores
 	// Of EtcdRestores: True while a pre-restore backup must come first, which is work of the controller.
 	"PreRestoreBackupRequired": {usual: corev1.ConditionFalse, work: true},
 }

@@ -68,6 +68,20 @@ type BackupSpec struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,10,opt,name=serviceAccountName"`
+	// hold, while true, keeps what this EtcdBackup has stored: its retention deletes no backup, its ttl
+	// does not count, and the API server rejects its deletion. It can be set at any time. Only false
+	// lifts the hold: an update that leaves the field out keeps it. Default: false.
+	Hold *bool `json:"hold,omitempty" protobuf:"varint,11,opt,name=hold"`
+	// heldSnapshots are the URIs of snapshots of a periodic EtcdBackup that its retention does not
+	// delete, as status.uri and status.history name them. While one is listed, the API server rejects
+	// the deletion of this EtcdBackup.
+	// +listType=set
+	HeldSnapshots []string `json:"heldSnapshots,omitempty" protobuf:"bytes,12,rep,name=heldSnapshots"`
+	// ttl is how long a single EtcdBackup is kept after it has ended, such as 168h. Then the controller
+	// deletes the object; what is in the store stays. An EtcdBackup is kept longer while hold is true,
+	// while an open EtcdRestore needs it, and while no newer verified backup of its cluster exists.
+	// Absent: the object is kept.
+	TTL *metav1.Duration `json:"ttl,omitempty" protobuf:"bytes,13,opt,name=ttl"`
 
 	// job says where and how the pods run that make the backup.
 	Job *JobPolicy `json:"job,omitempty" protobuf:"bytes,20,opt,name=job"`

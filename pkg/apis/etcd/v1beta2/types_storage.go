@@ -248,6 +248,10 @@ type ClusterBackupPolicy struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName string `json:"serviceAccountName,omitempty" protobuf:"bytes,9,opt,name=serviceAccountName"`
+	// ttl of the EtcdBackups that requests to /backup make, and of pre-restore backups: how long each is
+	// kept after it has ended, such as 168h. Scheduled backups have retention instead. Absent: they are
+	// kept.
+	TTL *metav1.Duration `json:"ttl,omitempty" protobuf:"bytes,10,opt,name=ttl"`
 
 	// job says where and how the pods run that make the backups. Restores take it where
 	// neither they nor the EtcdBackup say anything else.

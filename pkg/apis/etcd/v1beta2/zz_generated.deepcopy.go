@@ -282,6 +282,21 @@ func (in *BackupSpec) DeepCopyInto(out *BackupSpec) {
 		*out = new(BackupEncryption)
 		**out = **in
 	}
+	if in.Hold != nil {
+		in, out := &in.Hold, &out.Hold
+		*out = new(bool)
+		**out = **in
+	}
+	if in.HeldSnapshots != nil {
+		in, out := &in.HeldSnapshots, &out.HeldSnapshots
+		*out = make([]string, len(*in))
+		copy(*out, *in)
+	}
+	if in.TTL != nil {
+		in, out := &in.TTL, &out.TTL
+		*out = new(metav1.Duration)
+		**out = **in
+	}
 	if in.Job != nil {
 		in, out := &in.Job, &out.Job
 		*out = new(JobPolicy)
@@ -481,6 +496,11 @@ func (in *ClusterBackupPolicy) DeepCopyInto(out *ClusterBackupPolicy) {
 	if in.Encryption != nil {
 		in, out := &in.Encryption, &out.Encryption
 		*out = new(BackupEncryption)
+		**out = **in
+	}
+	if in.TTL != nil {
+		in, out := &in.TTL, &out.TTL
+		*out = new(metav1.Duration)
 		**out = **in
 	}
 	if in.Job != nil {

@@ -28,6 +28,7 @@ func validateBackupSpec(spec *v1beta2.BackupSpec, path *field.Path) field.ErrorL
 	errs = append(errs, validateTreatment(spec.Compression, spec.Encryption, spec.Verify, path)...)
 	errs = append(errs, validateObjectName(spec.ServiceAccountName, path.Child("serviceAccountName"))...)
 	errs = append(errs, validateJobPolicy(spec.Job, path.Child("job"))...)
+	errs = append(errs, validateKeeping(spec, path)...)
 	if spec.BackupPolicy != nil {
 		errs = append(errs, validateBackupPolicy(spec.BackupPolicy, path.Child("backupPolicy"))...)
 	}
@@ -85,18 +86,14 @@ func ValidateEtcdBackupUpdate(newBackup, oldBackup *v1beta2.EtcdBackup) field.Er
 	return bounded(append(errs, validateBackupChange(&newBackup.Spec, &oldBackup.Spec, field.NewPath("spec"))...))
 }
 
-func isPeriodic(spec *v1beta2.BackupSpec) bool {
-	return spec.BackupPolicy != nil && (spec.BackupPolicy.Schedule != "" || spec.BackupPolicy.BackupIntervalInSecond > 0)
-}
-
 // validateBackupChange lets credentials, policy and treatment change. What a one-shot
 // backup is of, and where it is, stays: its status tells of that backup. A periodic
 // one stays with its cluster, because its retention would delete another's backups.
 func validateBackupChange(newSpec, oldSpec *v1beta2.BackupSpec, path *field.Path) field.ErrorList {
 	const another = "may not change: %s; make another EtcdBackup"
 	var errs field.ErrorList
-	wasPeriodic := isPeriodic(oldSpec)
-	switch isPeriodic := isPeriodic(newSpec); {
+	wasPeriodic := oldSpec.IsPeriodic()
+	switch isPeriodic := newSpec.IsPeriodic(); {
 	case wasPeriodic && !isPeriodic:
 		errs = append(errs, forbidden(path.Child("backupPolicy"), "a periodic backup cannot become a single one; set suspend to stop it, or make another EtcdBackup"))
 	case !wasPeriodic && isPeriodic:

@@ -3,7 +3,10 @@
 
 package validation
 
-import "testing"
+import (
+	"strings"
+	"testing"
+)
 
 const toS3 = "storageType: S3, s3: {path: b/k}"
 
@@ -42,6 +45,16 @@ func TestBackupSpec(t *testing.T) {
 		{"longer than can be counted", "{etcdCluster: {name: example}, backupPolicy: {backupIntervalInSecond: 9223372036854775807, timeoutInSecond: 9223372037}, " + toS3 + "}", []string{
 			"Invalid spec.backupPolicy.backupIntervalInSecond", "Invalid spec.backupPolicy.timeoutInSecond",
 		}},
+		{"a hold and a TTL", "{etcdCluster: {name: example}, hold: true, ttl: 1m, " + toS3 + "}", nil},
+		{"a TTL that no client survives", "{etcdCluster: {name: example}, ttl: 59s, " + toS3 + "}", []string{"Invalid spec.ttl"}},
+		{"a TTL of a periodic one", "{etcdCluster: {name: example}, ttl: 1h, backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{"Forbidden spec.ttl"}},
+		{"held snapshots", "{etcdCluster: {name: example}, heldSnapshots: ['s3://b/k/1', 's3://b/k/2'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", nil},
+		{"held snapshots of a single one", "{etcdCluster: {name: example}, heldSnapshots: ['s3://b/k/1'], " + toS3 + "}", []string{"Forbidden spec.heldSnapshots"}},
+		{"no URIs", "{etcdCluster: {name: example}, heldSnapshots: ['', nightly, 's3://', '://x', 's3://b/1', 's3://b/1'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{
+			"Invalid spec.heldSnapshots[0]", "Invalid spec.heldSnapshots[1]", "Invalid spec.heldSnapshots[2]", "Invalid spec.heldSnapshots[3]", "Duplicate spec.heldSnapshots[5]",
+		}},
+		{"a long URI", "{etcdCluster: {name: example}, heldSnapshots: ['s3://" + strings.Repeat("a", maxSnapshotLength) + "'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{"TooLong spec.heldSnapshots[0]"}},
+		{"more snapshots than a Job is told of", "{etcdCluster: {name: example}, heldSnapshots: [" + strings.Repeat("'s3://b/k', ", maxHeldSnapshots) + "'s3://b/l'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{"TooMany spec.heldSnapshots"}},
 		{"a service account", "{etcdCluster: {name: example}, serviceAccountName: backups, " + toS3 + "}", nil},
 		{"no service account", "{etcdCluster: {name: example}, serviceAccountName: ../default, " + toS3 + "}", []string{"Invalid spec.serviceAccountName"}},
 		{"no age", "{etcdCluster: {name: example}, backupPolicy: {maxAge: 0s}, " + toS3 + "}", []string{"Invalid spec.backupPolicy.maxAge"}},
@@ -63,6 +76,8 @@ func TestBackupUpdate(t *testing.T) {
 	}{
 		{"nothing", once, once, nil},
 		{"credentials of a single one", once, "{etcdCluster: {name: example}, storageType: S3, s3: {path: b/k, awsSecret: right, caSecret: ca, forcePathStyle: true}}", nil},
+		{"hold and TTL of a single one", once, "{etcdCluster: {name: example}, hold: true, ttl: 24h, " + toS3 + "}", nil},
+		{"snapshots of a periodic one", daily, "{etcdCluster: {name: example}, heldSnapshots: ['s3://b/k/1'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", nil},
 		{"policy of a single one", once, "{etcdCluster: {name: example}, backupPolicy: {timeoutInSecond: 60}, " + toS3 + "}", nil},
 		{"treatment of a single one", once, "{etcdCluster: {name: example}, compression: Zstd, verify: Restore, " + toS3 + "}", nil},
 		{"cluster of a single one", once, "{etcdCluster: {name: other}, " + toS3 + "}", []string{"Forbidden spec.etcdCluster"}},

@@ -247,6 +247,7 @@ func validateClusterBackupPolicy(policy *v1beta2.ClusterBackupPolicy, path *fiel
 	errs = append(errs, validateTreatment(policy.Compression, policy.Encryption, policy.Verify, path)...)
 	errs = append(errs, validateObjectName(policy.ServiceAccountName, path.Child("serviceAccountName"))...)
 	errs = append(errs, validateJobPolicy(policy.Job, path.Child("job"))...)
+	errs = append(errs, validateTTL(policy.TTL, path.Child("ttl"))...)
 	if retention, at := policy.Retention, path.Child("retention"); retention != nil {
 		if retention.Count != nil && *retention.Count < 1 {
 			errs = append(errs, field.Invalid(at.Child("count"), *retention.Count, "must be at least 1; leave it out for no limit"))

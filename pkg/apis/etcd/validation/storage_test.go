@@ -174,6 +174,8 @@ func TestClusterBackupPolicy(t *testing.T) {
 		{"no type, but a source", "backup: {s3: {path: b/k}}", []string{"Required spec.backup.storageType"}},
 		{"wrong schedule and zone", "backup: {" + s3 + "schedule: hourly, timeZone: Mars}", []string{"Invalid spec.backup.schedule", "Invalid spec.backup.timeZone"}},
 		{"nothing kept", "backup: {" + s3 + "retention: {count: 0, age: 0s}}", []string{"Invalid spec.backup.retention.count", "Invalid spec.backup.retention.age"}},
+		{"TTL", "backup: {" + s3 + "ttl: 168h}", nil},
+		{"no TTL", "backup: {" + s3 + "ttl: 0s}", []string{"Invalid spec.backup.ttl"}},
 		{"no limits", "backup: {" + s3 + "retention: {}}", nil},
 		{"unknown treatment", "backup: {" + s3 + "compression: gzip, verify: Yes, encryption: {}}", []string{
 			"NotSupported spec.backup.compression", "NotSupported spec.backup.verify", "Required spec.backup.encryption.ageRecipientsSecret",

@@ -208,6 +208,7 @@ func WarningsForEtcdBackup(backup *v1beta2.EtcdBackup) []string {
 	spec, path := &backup.Spec, field.NewPath("spec")
 	warnings := placeWarnings(backupPlace(spec.StorageType, &spec.BackupSource, path), path)
 	warnings = append(warnings, proofWarnings(spec.Verify, spec.Encryption != nil, spec.EtcdCluster == nil, path)...)
+	warnings = append(warnings, keepingWarnings(backup, path)...)
 	policy, at := spec.BackupPolicy, path.Child("backupPolicy")
 	if policy == nil {
 		return warnings
@@ -216,9 +217,9 @@ func WarningsForEtcdBackup(backup *v1beta2.EtcdBackup) []string {
 		name string
 		set  bool
 	}{
-		{"maxBackups", policy.MaxBackups > 0 && !isPeriodic(spec)},
-		{"maxAge", policy.MaxAge != nil && !isPeriodic(spec)},
-		{"suspend", policy.Suspend && !isPeriodic(spec)},
+		{"maxBackups", policy.MaxBackups > 0 && !spec.IsPeriodic()},
+		{"maxAge", policy.MaxAge != nil && !spec.IsPeriodic()},
+		{"suspend", policy.Suspend && !spec.IsPeriodic()},
 	} {
 		if unused.set {
 			warnings = append(warnings, fmt.Sprintf("%s: has no effect on a single backup; set schedule or backupIntervalInSecond", at.Child(unused.name)))

@@ -112,6 +112,9 @@ func TestBackupWarnings(t *testing.T) {
 		{"once", "{backupPolicy: {maxBackups: 3, maxAge: 1h, suspend: true, timeZone: UTC}, " + toS3 + "}", []string{
 			"spec.backupPolicy.maxBackups", "spec.backupPolicy.maxAge", "spec.backupPolicy.suspend", "spec.backupPolicy.timeZone",
 		}},
+		{"a TTL", "{etcdCluster: {name: example}, ttl: 1h, hold: false, " + toS3 + "}", nil},
+		{"a TTL of a held one", "{etcdCluster: {name: example}, ttl: 1h, hold: true, " + toS3 + "}", []string{"spec.ttl"}},
+		{"snapshots of a new one", "{heldSnapshots: ['s3://b/k/1'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", nil},
 		{"to anyone", "{storageType: S3, s3: {path: b/k, insecureSkipTLSVerify: true}}", []string{"spec.s3.insecureSkipTLSVerify"}},
 		{"S3 unencrypted", "{storageType: S3, s3: {path: b/k, endpoint: 'http://s3:9000'}}", []string{"spec.s3.endpoint"}},
 		{"ABS unencrypted", "{storageType: ABS, abs: {path: b/k, absSecret: a, endpoint: 'HTTP://azurite:10000'}}", []string{"spec.abs.endpoint"}},
@@ -127,6 +130,19 @@ func TestBackupWarnings(t *testing.T) {
 			warned(t, WarningsForEtcdBackup(backup(t, c.spec)), c.want...)
 		})
 	}
+}
+
+// TestHeldSnapshotsThatNothingLists: a typing mistake in a URI would hold nothing, without a word.
+func TestHeldSnapshotsThatNothingLists(t *testing.T) {
+	b := backup(t, "{heldSnapshots: ['s3://b/k/1', 's3://b/k/2', 's3://b/k/3', 's3://b/k/4'], backupPolicy: {schedule: '@daily'}, "+toS3+"}")
+	b.Status.URI = "s3://b/k/1"
+	b.Status.History = []v1beta2.BackupRecord{{Succeeded: true, URI: "s3://b/k/2"}, {URI: "s3://b/k/3"}}
+	warned(t, WarningsForEtcdBackup(b), "spec.heldSnapshots[2]", "spec.heldSnapshots[3]")
+	without := b.DeepCopy()
+	without.Spec.HeldSnapshots = nil
+	warned(t, ReleasedFromEtcdBackup(without, b), "spec.heldSnapshots")
+	warned(t, ReleasedFromEtcdBackup(b, b))
+	warned(t, ReleasedFromEtcdBackup(without, without))
 }
 
 func TestRestoreWarnings(t *testing.T) {

@@ -4,6 +4,8 @@
 package backup
 
 import (
+	"cmp"
+
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 
@@ -23,9 +25,14 @@ func newStrategy(typer runtime.ObjectTyper) strategy {
 		InitialStatus: func(created metav1.Time) v1beta2.BackupStatus {
 			return v1beta2.BackupStatus{Conditions: genericstore.NotObservedConditions(created)}
 		},
+		KeepOnUpdate: func(newer, older *v1beta2.EtcdBackup) {
+			// A client that does not know the field must not lift the hold.
+			newer.Spec.Hold = cmp.Or(newer.Spec.Hold, older.Spec.Hold)
+		},
 		Validate:             validation.ValidateEtcdBackup,
 		ValidateUpdate:       validation.ValidateEtcdBackupUpdate,
 		ValidateStatusUpdate: validation.ValidateEtcdBackupStatusUpdate,
 		Warnings:             validation.WarningsForEtcdBackup,
+		ReplaceWarnings:      validation.ReleasedFromEtcdBackup,
 	})
 }

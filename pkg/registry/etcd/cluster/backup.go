@@ -124,6 +124,9 @@ func (r *BackupREST) newBackup(cluster *v1beta2.EtcdCluster, request *v1beta2.Et
 	if backup.Spec.Job == nil && cluster.Spec.Backup != nil {
 		backup.Spec.Job = cluster.Spec.Backup.Job.DeepCopy()
 	}
+	if backup.Spec.TTL == nil && cluster.Spec.Backup != nil {
+		backup.Spec.TTL = cluster.Spec.Backup.DeepCopy().TTL
+	}
 	if len(errs) > 0 {
 		return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdBackup").GroupKind(), cluster.Name, errs)
 	}

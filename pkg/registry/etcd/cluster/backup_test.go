@@ -7,6 +7,7 @@ import (
 	"context"
 	"strings"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
@@ -87,6 +88,21 @@ func TestBackupCreatesAnEtcdBackup(t *testing.T) {
 	}
 	if _, err := askBackup(t, storage, "a", &v1beta2.EtcdBackup{}); err != nil {
 		t.Errorf("request after the first backup has succeeded: %v", err)
+	}
+}
+
+// TestBackupHasTheTTLOfTheCluster: a CronJob that may only choose the moment leaves no EtcdBackup for ever.
+func TestBackupHasTheTTLOfTheCluster(t *testing.T) {
+	t.Parallel()
+	storage, _ := withBackups(t)
+	cluster := destined("short")
+	cluster.Spec.Backup.TTL = &metav1.Duration{Duration: time.Hour}
+	create(t, storage, cluster)
+	for want, spec := range map[time.Duration]v1beta2.BackupSpec{time.Hour: {}, time.Minute: {TTL: &metav1.Duration{Duration: time.Minute}}} {
+		made, err := askBackup(t, storage, "short", &v1beta2.EtcdBackup{Spec: spec}, metav1.DryRunAll)
+		if err != nil || made.Spec.TTL == nil || made.Spec.TTL.Duration != want {
+			t.Errorf("want %s: %+v, %v", want, made, err)
+		}
 	}
 }
 

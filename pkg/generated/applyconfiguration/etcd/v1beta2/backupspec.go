@@ -7,6 +7,7 @@ package v1beta2
 
 import (
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // BackupSpecApplyConfiguration represents a declarative configuration of the BackupSpec type for use
@@ -42,6 +43,19 @@ type BackupSpecApplyConfiguration struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
+	// hold, while true, keeps what this EtcdBackup has stored: its retention deletes no backup, its ttl
+	// does not count, and the API server rejects its deletion. It can be set at any time. Only false
+	// lifts the hold: an update that leaves the field out keeps it. Default: false.
+	Hold *bool `json:"hold,omitempty"`
+	// heldSnapshots are the URIs of snapshots of a periodic EtcdBackup that its retention does not
+	// delete, as status.uri and status.history name them. While one is listed, the API server rejects
+	// the deletion of this EtcdBackup.
+	HeldSnapshots []string `json:"heldSnapshots,omitempty"`
+	// ttl is how long a single EtcdBackup is kept after it has ended, such as 168h. Then the controller
+	// deletes the object; what is in the store stays. An EtcdBackup is kept longer while hold is true,
+	// while an open EtcdRestore needs it, and while no newer verified backup of its cluster exists.
+	// Absent: the object is kept.
+	TTL *v1.Duration `json:"ttl,omitempty"`
 	// job says where and how the pods run that make the backup.
 	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
 }
@@ -163,6 +177,32 @@ func (b *BackupSpecApplyConfiguration) WithVerify(value etcdv1beta2.Verification
 // If called multiple times, the ServiceAccountName field is set to the value of the last call.
 func (b *BackupSpecApplyConfiguration) WithServiceAccountName(value string) *BackupSpecApplyConfiguration {
 	b.ServiceAccountName = &value
+	return b
+}
+
+// WithHold sets the Hold field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Hold field is set to the value of the last call.
+func (b *BackupSpecApplyConfiguration) WithHold(value bool) *BackupSpecApplyConfiguration {
+	b.Hold = &value
+	return b
+}
+
+// WithHeldSnapshots adds the given value to the HeldSnapshots field in the declarative configuration
+// and returns the receiver, so that objects can be build by chaining "With" function invocations.
+// If called multiple times, values provided by each call will be appended to the HeldSnapshots field.
+func (b *BackupSpecApplyConfiguration) WithHeldSnapshots(values ...string) *BackupSpecApplyConfiguration {
+	for i := range values {
+		b.HeldSnapshots = append(b.HeldSnapshots, values[i])
+	}
+	return b
+}
+
+// WithTTL sets the TTL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TTL field is set to the value of the last call.
+func (b *BackupSpecApplyConfiguration) WithTTL(value v1.Duration) *BackupSpecApplyConfiguration {
+	b.TTL = &value
 	return b
 }
 

@@ -7,6 +7,7 @@ package v1beta2
 
 import (
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ClusterBackupPolicyApplyConfiguration represents a declarative configuration of the ClusterBackupPolicy type for use
@@ -37,6 +38,10 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	// serviceAccountName of the pods that move the data, for stores that know a workload
 	// by it. They get no token for Kubernetes. Empty: the namespace's default.
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
+	// ttl of the EtcdBackups that requests to /backup make, and of pre-restore backups: how long each is
+	// kept after it has ended, such as 168h. Scheduled backups have retention instead. Absent: they are
+	// kept.
+	TTL *v1.Duration `json:"ttl,omitempty"`
 	// job says where and how the pods run that make the backups. Restores take it where
 	// neither they nor the EtcdBackup say anything else.
 	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
@@ -149,6 +154,14 @@ func (b *ClusterBackupPolicyApplyConfiguration) WithVerify(value etcdv1beta2.Ver
 // If called multiple times, the ServiceAccountName field is set to the value of the last call.
 func (b *ClusterBackupPolicyApplyConfiguration) WithServiceAccountName(value string) *ClusterBackupPolicyApplyConfiguration {
 	b.ServiceAccountName = &value
+	return b
+}
+
+// WithTTL sets the TTL field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the TTL field is set to the value of the last call.
+func (b *ClusterBackupPolicyApplyConfiguration) WithTTL(value v1.Duration) *ClusterBackupPolicyApplyConfiguration {
+	b.TTL = &value
 	return b
 }
 
