@@ -197,7 +197,7 @@ func (s *scene) observeMember(o *planner.Observed, i int) {
 	}
 	pod := planner.Pod{
 		Name: is.name, UID: "pod-" + is.name, Node: node(i), Owned: true, Running: is.responds(), Ready: is.responds(), Role: planner.PodVoter, Version: is.version,
-		Template: "declared", InEndpoints: is.responds(), Trust: "ca", Refreshed: true, Accepts: true, Made: s.now.Add(-200 * time.Hour),
+		Template: "declared", InEndpoints: is.responds(), Trust: "ca", Refreshed: true, Accepts: true, TrustsCA: true, Made: s.now.Add(-200 * time.Hour),
 		Outdated: is.version != o.Cluster.Spec.Version,
 	}
 	if is.crashes {
