@@ -73,14 +73,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		}
 	}
 	r.seen.useExisting(statuses)
-	if len(r.seen.voters.Endpoints) > 0 {
-		readMembers(ctx, r)
-	}
-	if r.seen.Etcd.Linearizable {
-		r.seen.lastResort = nil
-	} else {
-		readThroughOldMembers(ctx, r, statuses)
-	}
+	readList(ctx, r, statuses)
 	if !r.seen.Etcd.Linearizable {
 		r.seen.addRespondingMembers(statuses)
 		r.seen.noteOtherCluster(statuses)
@@ -218,6 +211,18 @@ func (s *seen) addAwaitedVoter() {
 		judgeUnresponsive(&awaited, s.podOf(awaited.Name))
 		s.Etcd.Members = append(s.Etcd.Members, awaited)
 	}
+}
+
+// readList reads the member list from the voters, and otherwise from old members if their list proves itself.
+func readList(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
+	if len(r.seen.voters.Endpoints) > 0 {
+		readMembers(ctx, r)
+	}
+	if r.seen.Etcd.Linearizable {
+		r.seen.lastResort = nil
+		return
+	}
+	readThroughOldMembers(ctx, r, statuses)
 }
 
 func readMembers(ctx context.Context, r *run) {
