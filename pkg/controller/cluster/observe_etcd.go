@@ -73,7 +73,11 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		}
 	}
 	r.seen.useExisting(statuses)
-	observeList(ctx, r, statuses)
+	readList(ctx, r, statuses)
+	if !r.seen.Etcd.Linearizable {
+		r.seen.addRespondingMembers(statuses)
+		r.seen.noteOtherCluster(statuses)
+	}
 	takesOver := len(r.seen.existing.Endpoints) > 0
 	observeOldMembers(ctx, r, statuses)
 	judge(r, statuses)
@@ -90,23 +94,6 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	}
 	observeClusterVersion(ctx, r, statuses)
 	observeShown(ctx, r)
-}
-
-// observeList reads the member list, from an own voter or else through old members. Without a quorum the
-// members that respond are all that is known.
-func observeList(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
-	if len(r.seen.voters.Endpoints) > 0 {
-		readMembers(ctx, r)
-	}
-	if r.seen.Etcd.Linearizable {
-		r.seen.lastResort = nil
-	} else {
-		readThroughOldMembers(ctx, r, statuses)
-	}
-	if !r.seen.Etcd.Linearizable {
-		r.seen.addRespondingMembers(statuses)
-		r.seen.noteOtherCluster(statuses)
-	}
 }
 
 // observeReads finds the voters that respond and do not serve. Their status comes from
@@ -224,6 +211,18 @@ func (s *seen) addAwaitedVoter() {
 		judgeUnresponsive(&awaited, s.podOf(awaited.Name))
 		s.Etcd.Members = append(s.Etcd.Members, awaited)
 	}
+}
+
+// readList reads the member list from the voters, and otherwise from old members if their list proves itself.
+func readList(ctx context.Context, r *run, statuses map[string]etcd.StatusResult) {
+	if len(r.seen.voters.Endpoints) > 0 {
+		readMembers(ctx, r)
+	}
+	if r.seen.Etcd.Linearizable {
+		r.seen.lastResort = nil
+		return
+	}
+	readThroughOldMembers(ctx, r, statuses)
 }
 
 func readMembers(ctx context.Context, r *run) {
