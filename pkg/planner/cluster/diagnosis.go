@@ -55,6 +55,14 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	return c
 }
 
+// replacedID is the cluster ID of the members that a recovery would replace.
+func replacedID(o *Observed) string {
+	if o.Record.ClusterID == unknownClusterID {
+		return knownClusterID(o.Etcd.ClusterID)
+	}
+	return o.Record.ClusterID
+}
+
 // hasRecoveryPod is true while the pod of the recovery member exists, hidden from clients or published.
 func hasRecoveryPod(o *Observed, r *v1beta2.RecoveryStatus) bool {
 	hidden := o.RecoveryMember.Pod

@@ -85,14 +85,6 @@ func recoveryInput(o *Observed) *recovery.Input {
 	return in
 }
 
-// replacedID is the cluster ID of the members that a recovery would replace.
-func replacedID(o *Observed) string {
-	if o.Record.ClusterID == unknownClusterID {
-		return knownClusterID(o.Etcd.ClusterID)
-	}
-	return o.Record.ClusterID
-}
-
 // recoveryPodInput is what of the pod of the recovery member decides; nil if there is none.
 func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	p := o.RecoveryMember.Pod
