@@ -3,7 +3,9 @@
 
 // Package restore decides what happens to one EtcdRestore:
 //   - whether the cluster has carried it out before (repeat.go).
-//   - when its backup is read and verified: not while a Job runs that may delete it (verify.go).
+//   - whether the loss lasts for which the controller created it (automatic.go).
+//   - when its backup is read and verified: not while a Job runs that may delete it (verify.go), and how often that is
+//     tried (retry.go).
 //   - whether the cluster can take the backup.
 //   - when the cluster gets the request to continue from the backup.
 //   - what the status reports.
