@@ -39,13 +39,11 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen,
 	if err := r.observeSource(s); err != nil {
 		return nil, err
 	}
-	if resources.Prunes(b) {
-		restores, err := r.Cache.Restores(b.Namespace)
-		if err != nil {
-			return nil, fmt.Errorf("list restores from the cache: %w", err)
-		}
-		s.Held = planner.Held(b, restores, s.cluster)
+	restores, err := r.Cache.Restores(b.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list restores from the cache: %w", err)
 	}
+	s.Held = planner.Held(b, restores, s.cluster)
 	if err := r.observeNeeded(s); err != nil {
 		return nil, err
 	}

@@ -14,8 +14,9 @@ import (
 )
 
 // Held returns the URIs of the backups that a user holds, and of those that a restore reads or may read, sorted. The
-// retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Cluster is the one that b is of, and may be
-// nil. A name without a revision means the newest good backup; which one that was is known once it was verified.
+// retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Cluster is the
+// one that b is of, and may be nil. A name without a revision means the newest good backup; which one that was is known
+// once it was verified.
 func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, cluster *v1beta2.EtcdCluster) []string {
 	held := slices.Clone(b.Spec.HeldSnapshots)
 	if b.IsHeld() {

@@ -115,12 +115,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 	status.History = bounded(history)
 }
 
-func retention(o *Observed) Retention {
-	if o.Backup.IsHeld() {
-		return Retention{}
-	}
-	return RetentionOf(o.Backup.Spec.BackupPolicy)
-}
+func retention(o *Observed) Retention { return RetentionOf(o.Backup.Spec.BackupPolicy) }
 
 // earlier returns the earlier of two times. The agent counts ages from the time at which the
 // backup was due if that is earlier than all other clocks.
