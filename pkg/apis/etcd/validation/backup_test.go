@@ -54,7 +54,7 @@ func TestBackupSpec(t *testing.T) {
 			"Invalid spec.heldSnapshots[0]", "Invalid spec.heldSnapshots[1]", "Invalid spec.heldSnapshots[2]", "Invalid spec.heldSnapshots[3]", "Duplicate spec.heldSnapshots[5]",
 		}},
 		{"a long URI", "{etcdCluster: {name: example}, heldSnapshots: ['s3://" + strings.Repeat("a", maxSnapshotLength) + "'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{"TooLong spec.heldSnapshots[0]"}},
-		{"more snapshots than a Job is told of", "{etcdCluster: {name: example}, heldSnapshots: [" + strings.Repeat("'s3://b/k', ", maxHeldSnapshots) + "'s3://b/l'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{"TooMany spec.heldSnapshots"}},
+		{"more snapshots than the arguments of a Job hold", "{etcdCluster: {name: example}, heldSnapshots: [" + strings.Repeat("'s3://b/k', ", maxHeldSnapshots) + "'s3://b/l'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{"TooMany spec.heldSnapshots"}},
 		{"a service account", "{etcdCluster: {name: example}, serviceAccountName: backups, " + toS3 + "}", nil},
 		{"no service account", "{etcdCluster: {name: example}, serviceAccountName: ../default, " + toS3 + "}", []string{"Invalid spec.serviceAccountName"}},
 		{"no age", "{etcdCluster: {name: example}, backupPolicy: {maxAge: 0s}, " + toS3 + "}", []string{"Invalid spec.backupPolicy.maxAge"}},
