@@ -99,6 +99,7 @@ func TestHistoryOfAHeldBackup(t *testing.T) {
 	s.Backup.Spec.Hold = ptr.To(true)
 	for revision := int64(1); revision <= 3; revision++ {
 		s.Now = epoch.Add(time.Duration(revision) * time.Minute)
+		s.Held = Held(s.Backup, nil, nil)
 		s.begins(s.Now, 1)
 		s.ends(time.Second, good(revision))
 	}
