@@ -226,3 +226,23 @@ func TestCopyIsOfAnotherCertificate(t *testing.T) {
 		t.Errorf("the Secret of the controller holds a certificate of %q", got.Subject.CommonName)
 	}
 }
+
+// TestPodBetweenTwoBundles: a person has restored one Secret of the members, which lists only the CA before. A pod
+// that is created now verifies other members by that Secret, so it is none that trusts both CAs.
+func TestPodBetweenTwoBundles(t *testing.T) {
+	w, _ := issuedWorld(t)
+	w.startPods()
+	old := w.secret("c-peer-tls")
+	w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: "1"}
+	w.update()
+	for range 3 {
+		w.step()
+	}
+	before := w.pods[0].Trust
+	w.startPods()
+	both := w.pods[0].Trust
+	w.put(old)
+	if s := w.step(); s.Trust != before || s.Trust == both {
+		t.Errorf("a pod counts as one that trusts %s, want %s, not %s", s.Trust, before, both)
+	}
+}
