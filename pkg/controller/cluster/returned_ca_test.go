@@ -6,12 +6,14 @@ package cluster
 import (
 	"crypto/x509"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
@@ -211,7 +213,7 @@ func TestBundleBelongsToObservedCertificate(t *testing.T) {
 }
 
 // TestCopyIsOfAnotherCertificate: members still accept the damaged certificate of the controller. The Secret gets a
-// copy of another certificate, not of its own content.
+// copy of another certificate, not of its own content, and that is written once.
 func TestCopyIsOfAnotherCertificate(t *testing.T) {
 	w, _ := issuedWorld(t)
 	w.startPods()
@@ -221,6 +223,11 @@ func TestCopyIsOfAnotherCertificate(t *testing.T) {
 	}
 	if err := issueCertificate(t.Context(), &run{Reconciler: w.r, key: certKey, seen: s}, planner.IssueCertificate{Use: v1beta2.CertificateUseOperator, Change: certplanner.ChangeStandIn}); err != nil {
 		t.Fatal(err)
+	}
+	before := len(w.kube.Actions())
+	err := issueCertificate(t.Context(), &run{Reconciler: w.r, key: certKey, seen: s}, planner.IssueCertificate{Use: v1beta2.CertificateUseOperator, Change: certplanner.ChangeStandIn})
+	if err != nil || slices.ContainsFunc(w.kube.Actions()[before:], func(a k8stesting.Action) bool { return a.GetVerb() != "get" }) {
+		t.Errorf("the second time: %v, %v", err, w.kube.Actions()[before:])
 	}
 	if got := w.step().certificates[v1beta2.CertificateUseOperator].Leaf; !got.Equal(s.certificates[v1beta2.CertificateUseClient].Leaf) {
 		t.Errorf("the Secret of the controller holds a certificate of %q", got.Subject.CommonName)
