@@ -77,6 +77,11 @@ func TestLongNodeFaults(t *testing.T) {
 func TestSchedulesThatFailed(t *testing.T) {
 	for seed, what := range map[uint64]string{
 		42011224: "a member that leads was removed while one was lost with its PVC and another was out of reach",
+		42001129: "the Secret of the controller was lost with the CA, and got a copy of its own content again and again",
+		42001241: "the only member restarted while its CA and all certificates were lost, and trusted only the CA before",
+		42001544: "a member of 3.3 that had restarted was not ready yet, and the database became full",
+		42014216: "the certificate of clients was lost with the CA, and its wait named no restored Secret that ends it",
+		42009534: "a quorum responded again after the cutover of a recovery had begun",
 		42001651: "the alarm of the members of before was disarmed, and a recovery member had restored a full database",
 		42012200: "a member with a full database was restarted before the one that had restarted was ready",
 		42017431: "an empty PVC of a cluster whose pods a quota rejected went with the cluster that the API lost",

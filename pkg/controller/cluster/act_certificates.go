@@ -4,8 +4,10 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 
 	corev1 "k8s.io/api/core/v1"
@@ -165,10 +167,13 @@ func copyAccepted(ctx context.Context, r *run, live *corev1.Secret, name string,
 			break
 		}
 		files := resources.Files(n.format, pair.Format)
-		err = writeSecret(ctx, r, live, name, map[string][]byte{
+		data := map[string][]byte{
 			corev1.TLSCertKey: source.Data[files.Cert], corev1.TLSPrivateKeyKey: source.Data[files.Key], corev1.ServiceAccountRootCAKey: source.Data[files.CA],
-		}, nil)
-		if err == nil {
+		}
+		if live != nil && maps.EqualFunc(live.Data, data, bytes.Equal) {
+			return nil // the copy counts as lost, too, while the Secrets of members do not list its CA
+		}
+		if err = writeSecret(ctx, r, live, name, data, nil); err == nil {
 			warning(r, EventCertificateIssued, "Secret %s was lost, and holds a copy of the %s certificate until all members trust the present CA", name, n.use)
 		}
 		return err

@@ -224,7 +224,8 @@ func (s *seen) to(endpoints ...etcd.Endpoint) etcd.Target {
 	return target
 }
 
-// observeTrust names what members are to trust, as far as it is known.
+// observeTrust names what members are to trust, as far as it is known. While one Secret of an issued set lacks a CA,
+// a pod that is created now does not count as one that trusts it: its member verifies others by one Secret only.
 func (s *seen) observeTrust() {
 	var all []*x509.Certificate
 	for _, use := range []v1beta2.CertificateUse{v1beta2.CertificateUsePeer, v1beta2.CertificateUseServer} {
@@ -235,6 +236,9 @@ func (s *seen) observeTrust() {
 		if pair != nil {
 			all = append(all, pair.CAs...)
 		}
+	}
+	if peer := s.certificates[v1beta2.CertificateUsePeer]; peer != nil && resources.IssuesCertificates(s.Cluster) {
+		all = s.trustedByAll(peer.CAs)
 	}
 	s.Trust = certificates.Trust(all)
 	mounted := s.mounted()

@@ -6,12 +6,14 @@ package cluster
 import (
 	"crypto/x509"
 	"errors"
+	"slices"
 	"strconv"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	k8stesting "k8s.io/client-go/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
@@ -211,7 +213,7 @@ func TestBundleBelongsToObservedCertificate(t *testing.T) {
 }
 
 // TestCopyIsOfAnotherCertificate: members still accept the damaged certificate of the controller. The Secret gets a
-// copy of another certificate, not of its own content.
+// copy of another certificate, not of its own content, and that is written once.
 func TestCopyIsOfAnotherCertificate(t *testing.T) {
 	w, _ := issuedWorld(t)
 	w.startPods()
@@ -222,7 +224,32 @@ func TestCopyIsOfAnotherCertificate(t *testing.T) {
 	if err := issueCertificate(t.Context(), &run{Reconciler: w.r, key: certKey, seen: s}, planner.IssueCertificate{Use: v1beta2.CertificateUseOperator, Change: certplanner.ChangeStandIn}); err != nil {
 		t.Fatal(err)
 	}
+	before := len(w.kube.Actions())
+	err := issueCertificate(t.Context(), &run{Reconciler: w.r, key: certKey, seen: s}, planner.IssueCertificate{Use: v1beta2.CertificateUseOperator, Change: certplanner.ChangeStandIn})
+	if err != nil || slices.ContainsFunc(w.kube.Actions()[before:], func(a k8stesting.Action) bool { return a.GetVerb() != "get" }) {
+		t.Errorf("the second time: %v, %v", err, w.kube.Actions()[before:])
+	}
 	if got := w.step().certificates[v1beta2.CertificateUseOperator].Leaf; !got.Equal(s.certificates[v1beta2.CertificateUseClient].Leaf) {
 		t.Errorf("the Secret of the controller holds a certificate of %q", got.Subject.CommonName)
+	}
+}
+
+// TestPodBetweenTwoBundles: a person has restored one Secret of the members, which lists only the CA before. A pod
+// that is created now verifies other members by that Secret, so it is none that trusts both CAs.
+func TestPodBetweenTwoBundles(t *testing.T) {
+	w, _ := issuedWorld(t)
+	w.startPods()
+	old := w.secret("c-peer-tls")
+	w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: "1"}
+	w.update()
+	for range 3 {
+		w.step()
+	}
+	before := w.pods[0].Trust
+	w.startPods()
+	both := w.pods[0].Trust
+	w.put(old)
+	if s := w.step(); s.Trust != before || s.Trust == both {
+		t.Errorf("a pod counts as one that trusts %s, want %s, not %s", s.Trust, before, both)
 	}
 }

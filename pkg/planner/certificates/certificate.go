@@ -138,6 +138,10 @@ func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation s
 		return c.Reason(), c.Message + "; while spec.paused is true the controller issues only what all members accept. Members serve on. " +
 			"A pod that starts waits for each Secret that it mounts, and nothing is renewed without the CA. " + remedy, remedy
 	}
+	if p := o.untrusting(); p != nil && c.isLost() && len(o.RestartTogether()) == 0 {
+		// No member restarts by itself, so what waits for restarts would wait for ever.
+		return ReasonCANotTrusted, c.Message + "; it is issued as soon as all members accept it: " + o.notTrusted(p), o.regainTrust()
+	}
 	if p := o.rejecting(); p != nil && c.isLost() {
 		return ReasonTrustPending, c.Message + "; it is issued as soon as all members accept it: " + o.trustPending(p), diagnosis.NoActionYet
 	}

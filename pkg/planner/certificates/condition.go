@@ -30,8 +30,7 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 		return is(t, status, reason, message)
 	}
 	if p := o.untrusting(); p != nil {
-		return is(t, corev1.ConditionFalse, ReasonCANotTrusted,
-			"member "+p.Name+" does not trust the CA that signed the present certificates, and rejects them at its next connection. "+o.regainTrust())
+		return is(t, corev1.ConditionFalse, ReasonCANotTrusted, o.notTrusted(p))
 	}
 	if p := o.rejecting(); p != nil {
 		return is(t, corev1.ConditionFalse, ReasonTrustPending, o.trustPending(p))
@@ -73,6 +72,10 @@ func (o *Observed) awaitedByNextCA(c *Certificate) string {
 	default:
 		return ""
 	}
+}
+
+func (o *Observed) notTrusted(p *Pod) string {
+	return "member " + p.Name + " does not trust the CA that signed the present certificates, and rejects them at its next connection. " + o.regainTrust()
 }
 
 // regainTrust says what lets members trust each other again.

@@ -49,6 +49,8 @@ func TestCondition(t *testing.T) {
 		{"members reject each other and restart together", issued(trusts("before"), rejects, notCrossSigned), corev1.ConditionFalse, "CANotTrusted", "All members restart together"},
 		{"members without PVCs reject each other", issued(trusts("before"), rejects, notCrossSigned, withoutPVC), corev1.ConditionFalse, "CANotTrusted", "Restore Secret s-Peer"},
 		{"a certificate is issued when all trust the next CA", issued(overlap, notCrossSigned, operator(func(c *Certificate) { lost(c); c.Use = v1beta2.CertificateUseClient }), trusts("before")), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
+		{"a certificate waits for members that restart together", issued(overlap, notCrossSigned, operator(func(c *Certificate) { lost(c); c.Use = v1beta2.CertificateUseClient }), trusts("before"), rejects), corev1.ConditionFalse, "TrustPending", "member b does not trust the present one"},
+		{"a certificate waits for members that do not restart", issued(overlap, notCrossSigned, operator(func(c *Certificate) { lost(c); c.Use = v1beta2.CertificateUseClient }), trusts("before"), rejects, withoutPVC), corev1.ConditionFalse, "CANotTrusted", "Restore Secret s-Peer"},
 		{"the CA and the peers were lost, without a PVC", issued(inState(0, Missing), inState(1, Missing), notCrossSigned, allTrusted, withoutPVC), corev1.ConditionFalse, "PeerCertificateLost", "lost together"},
 		{"an older CA was put back", issued(olderCA, overlap), corev1.ConditionFalse, "TrustPending", "an older CA was put back into Secret s-CA: member a"},
 		{"the CA was lost while it is paused", issued(inState(0, Missing), paused), corev1.ConditionFalse, "SecretMissing", "Set spec.paused=false, or restore Secret s-CA"},

@@ -215,9 +215,11 @@ func (o *Observed) changeOfLost(use v1beta2.CertificateUse) (change Change, due 
 }
 
 // endOverlap drops the old CA once nothing presents a certificate that it signed: no
-// member on the wire, and no client for as long as clients are given.
+// member on the wire, and no client for as long as clients are given. A member that shows a
+// certificate of the present CA may still trust only the old one, after the certificates of members were lost
+// with it. Until it restarts, the controller reaches it with a certificate of the old CA.
 func (o *Observed) endOverlap() Steps {
-	if !o.Linearizable || o.CA.Since.IsZero() || !o.clientsFollow() {
+	if !o.Linearizable || o.CA.Since.IsZero() || !o.clientsFollow() || !o.isAccepted() {
 		return Steps{}
 	}
 	var stale []Pod

@@ -158,6 +158,7 @@ func TestEndOfOverlap(t *testing.T) {
 		{"clients have a day", []edit{func(o *Observed) { o.CA.Since = testNow.Add(time.Second - clientGrace) }}, ""},
 		{"after a day the old CA is dropped", nil, "drop old CAs"},
 		{"not while a certificate of it is left", []edit{certificate(1, unsigned)}, "issue Peer All"},
+		{"not while a member trusts only the old CA, and shows a certificate of the new one", []edit{notCrossSigned, allTrusted}, ""},
 		{"not while a member joins", []edit{func(o *Observed) { o.AddsMember = true }}, ""},
 		{"not without a quorum", []edit{func(o *Observed) { o.Linearizable = false }}, ""},
 		{"not while it is unknown when the new CA took over", []edit{func(o *Observed) { o.CA.Since = time.Time{} }}, ""},

@@ -93,6 +93,7 @@ func (c *Checks) record() *corev1.ConfigMap {
 func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	record := resources.ParseRecord(written).Recovery
 	c.automaticRecovery(written, record)
+	c.backFromCutover(c.recorded[simetcd.OwnerOf(written)], record)
 	if record == nil || record.Phase != v1beta2.RecoveryPhaseCutover && record.Phase != v1beta2.RecoveryPhaseCleaning {
 		return
 	}
@@ -112,6 +113,16 @@ func (c *Checks) cuttingOver(written *corev1.ConfigMap) {
 	l.Replaced = true
 	c.w.Stats.Recovered++
 	c.w.Trace("replaced: %s", simetcd.DescribeMembers(l.Members))
+}
+
+// backFromCutover is for a cutover that is abandoned before a client reaches the recovery member: the old
+// members stay, and all that is expected of a cluster is expected of them again.
+func (c *Checks) backFromCutover(l *simetcd.Lineage, record *v1beta2.RecoveryStatus) {
+	if l == nil || !l.Replaced || record == nil || record.Phase != v1beta2.RecoveryPhaseAbandoned || record.OldClusterID != fmt.Sprintf("%x", l.ClusterID) {
+		return
+	}
+	l.Replaced = false
+	c.w.Trace("back: %s", simetcd.DescribeMembers(l.Members))
 }
 
 // waitsHidden is true for a recovery member that no client reaches yet. A restore of a cluster that

@@ -59,7 +59,7 @@ func (w *World) followStatus() {
 		case c.Type != v1beta2.ClusterConditionCertificatesValid:
 		case c.Reason == certificates.ReasonNameConflict:
 			w.deleteUnowned(string(cluster.UID), c.Message)
-		case c.Reason == certificates.ReasonPeerCertificateLost:
+		case c.Reason == certificates.ReasonPeerCertificateLost, c.Reason == certificates.ReasonCANotTrusted && strings.Contains(c.Message, "Restore Secret"):
 			w.restoreSecrets(string(cluster.UID))
 		}
 	}
