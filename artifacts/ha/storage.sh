@@ -122,6 +122,9 @@ fill() {
   # Ten revisions for each millisecond since 1970: more than a storage hands out.
   sed "s/value: \"attempt\"/value: \"$attempt\"/; s/value: \"0\"/value: \"$(date +%s)0000\"/" "$here/fill.yaml" | kubectl apply -f - >/dev/null
   for step in receives received made; do each "$step" "and nothing was changed"; done
+  # A GitOps tool may have started the programs again.
+  [ -z "$(k get pods -l 'app.kubernetes.io/name in (etcd-operator-storage,etcd-operator-apiserver),app.kubernetes.io/component in (storage,apiserver)' -o name)" ] ||
+    fail "pods of the storage or of the API server run again, and nothing was changed: suspend the tool that starts them, and run the command again"
   for step in swaps swapped; do each "$step" "run the command again"; done
   removed "$here/fill.yaml"
 }
@@ -184,21 +187,28 @@ is_single() {
   esac
 }
 
+# filled: an earlier to-single has filled the PVC of the single API server.
+filled() { [ "$(k get pvc etcd-operator-apiserver-data --ignore-not-found -o jsonpath='{.metadata.annotations.etcd\.database\.coreos\.com/to-single}')" = filled ]; }
+
 to_single() {
-  k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha, or an earlier attempt was completed"
   # If an earlier attempt came that far, the single API server has newer objects than the members.
   if ! is_single; then
+    k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
     copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
     stop
     save "$copy"
     fill_single "$copy"
+    k annotate --overwrite pvc etcd-operator-apiserver-data etcd.database.coreos.com/to-single=filled >/dev/null
     applied "$here/../install"
     is_single ||
       fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)"
+  elif ! filled; then
+    fail "a single API server was installed before its objects were moved, and nothing was changed: install artifacts/ha again, and then run this command"
   fi
+  started
   k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
   k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
-  started
+  k annotate pvc etcd-operator-apiserver-data etcd.database.coreos.com/to-single- >/dev/null
   echo "done; ${copy:-the file of the first attempt} is a copy of the objects; the PVCs data-etcd-operator-storage-0 to -2 stay with the objects as they were before"
 }
 

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"time"
 
+	"go.etcd.io/bbolt"
 	etcdutl "go.etcd.io/etcd/etcdutl/v3/snapshot"
 	"go.uber.org/zap"
 	"golang.org/x/sys/unix"
@@ -24,10 +25,15 @@ const (
 	// replayed is more than the entries of its log that an etcd has not written to its database when it is
 	// killed. Their revisions were handed out, too.
 	replayed = 10_000
+	// openTimeout bounds the wait for the lock of a database that was just made.
+	openTimeout = 10 * time.Second
 )
 
 // ErrRevisionGoesBack means that the first revision would not be after those of before.
 var ErrRevisionGoesBack = errors.New("the revision would go back")
+
+// ErrInUse means that the data is not replaced now.
+var ErrInUse = errors.New("an etcd runs on this data, and would go on with the replaced files; stop what starts it, such as a GitOps tool, and run the command again")
 
 // Options say what a data directory is made of.
 type Options struct {
@@ -77,12 +83,32 @@ func Fill(o Options, log *zap.Logger) error {
 	}); err != nil {
 		return fmt.Errorf("restore %s: %w", o.Snapshot, err)
 	}
+	if err := dropAlarms(filepath.Join(part, "member", "snap", "db")); err != nil {
+		return fmt.Errorf("drop the alarms of the members of before: %w", err)
+	}
 	return os.Rename(part, o.DataDir)
+}
+
+// dropAlarms removes what a snapshot says of the space of the members of before. etcd would reject writes for ever,
+// because no member of the new cluster has raised it. A member that is full raises its own alarm.
+func dropAlarms(database string) (err error) {
+	db, err := bbolt.Open(database, 0o600, &bbolt.Options{Timeout: openTimeout})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, db.Close()) }()
+	return db.Update(func(tx *bbolt.Tx) error {
+		bucket := tx.Bucket([]byte("alarm"))
+		if bucket == nil {
+			return nil
+		}
+		return bucket.ForEach(func(key, _ []byte) error { return bucket.Delete(key) })
+	})
 }
 
 // SwapIn replaces a data directory by the one that Fill has made, and keeps the replaced one beside it as
 // data-before-TIME. At no moment is there no data directory: a member that started then would begin an
-// empty one.
+// empty one. The error matches ErrInUse while an etcd runs on the replaced data.
 func SwapIn(restored, data string, now time.Time) error {
 	before := data + "-before-" + now.UTC().Format("20060102-150405")
 	if _, err := os.Stat(restored); err != nil {
@@ -91,6 +117,11 @@ func SwapIn(restored, data string, now time.Time) error {
 	if _, err := os.Stat(data); errors.Is(err, os.ErrNotExist) {
 		return os.Rename(restored, data)
 	}
+	unlock, err := lockDatabase(filepath.Join(data, "member", "snap", "db"))
+	if err != nil {
+		return err
+	}
+	defer unlock()
 	if err := unix.Renameat2(unix.AT_FDCWD, restored, unix.AT_FDCWD, data, unix.RENAME_EXCHANGE); err == nil {
 		return os.Rename(restored, before)
 	} else if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
@@ -98,6 +129,22 @@ func SwapIn(restored, data string, now time.Time) error {
 	}
 	// Some network file systems cannot exchange.
 	return errors.Join(os.Rename(data, before), os.Rename(restored, data))
+}
+
+// lockDatabase takes the lock that etcd holds while it runs. Data without a database has none.
+func lockDatabase(name string) (unlock func(), err error) {
+	file, err := os.OpenFile(name, os.O_RDWR, 0)
+	if errors.Is(err, os.ErrNotExist) {
+		return func() {}, nil
+	}
+	if err != nil {
+		return nil, err
+	}
+	if err := unix.Flock(int(file.Fd()), unix.LOCK_EX|unix.LOCK_NB); err != nil {
+		_ = file.Close()
+		return nil, fmt.Errorf("%w: %s: %w", ErrInUse, name, err)
+	}
+	return func() { _ = file.Close() }, nil
 }
 
 // inspect compares the hash first: a database that lacks pages ends the program that opens it.

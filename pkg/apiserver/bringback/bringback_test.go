@@ -123,6 +123,36 @@ func TestRevisionsNeverGoBack(t *testing.T) {
 	}
 }
 
+// TestAlarmStaysBehind: a snapshot that was taken while the storage was full takes writes where it is brought back.
+func TestAlarmStaysBehind(t *testing.T) {
+	t.Parallel()
+	c := etcdtest.NewVoters(t, 3)
+	members := []*etcdtest.Member{c.Member("m0"), c.Member("m1"), c.Member("m2")}
+	put(t, connect(t, members[0].ClientURL), "full")
+	members[0].RaiseNoSpace()
+	file := save(t, members[0].ClientURL)
+	bringBack(t, members, len(members), file, "first", RevisionAt(time.Now()))
+	if value, ok := read(t, members[0]); !ok || value != "full" {
+		t.Fatalf("reads %q, %t", value, ok)
+	}
+	put(t, connect(t, members[0].ClientURL), "again")
+}
+
+// TestNotUnderARunningEtcd: an etcd would go on with the files that were moved away.
+func TestNotUnderARunningEtcd(t *testing.T) {
+	t.Parallel()
+	c := etcdtest.New(t)
+	data := filepath.Dir(filepath.Dir(filepath.Dir(c.Member("m0").Database())))
+	restored := filepath.Join(t.TempDir(), "restored")
+	if err := os.Mkdir(restored, 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if err := SwapIn(restored, data, time.Now()); !errors.Is(err, ErrInUse) {
+		t.Errorf("got %v, want %v", err, ErrInUse)
+	}
+	put(t, connect(t, c.Member("m0").ClientURL), "on")
+}
+
 // TestFillRejects: what cannot be brought back leaves no directory behind.
 func TestFillRejects(t *testing.T) {
 	t.Parallel()

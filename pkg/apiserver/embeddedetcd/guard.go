@@ -102,11 +102,13 @@ func (s *Server) guardOnce(ctx context.Context, mayShrink bool) (shrunk bool, er
 		klog.FromContext(ctx).Error(nil, "The volume of the API server's data is full: objects cannot be created or changed. "+
 			"Enlarge the volume, or remove other files from it; deletions work. Writes begin again by themselves", values...)
 		s.full.Store(true)
-		return false, s.setAlarm(ctx, pb.AlarmRequest_ACTIVATE)
+		return false, s.setAlarm(ctx, pb.AlarmRequest_ACTIVATE, uint64(s.etcd.Server.MemberID()))
 	case clearAlarm:
 		klog.FromContext(ctx).Info("There is space for the API server's data again: objects can be created and changed", values...)
-		if err := s.setAlarm(ctx, pb.AlarmRequest_DEACTIVATE); err != nil {
-			return false, err
+		for _, alarm := range s.etcd.Server.Alarms() { // one in a snapshot is of the member that it was taken of
+			if err := s.setAlarm(ctx, pb.AlarmRequest_DEACTIVATE, alarm.MemberID); err != nil {
+				return false, err
+			}
 		}
 		s.full.Store(false)
 		return false, nil
@@ -138,8 +140,8 @@ func (s *Server) space() (space, error) {
 	return state, nil
 }
 
-func (s *Server) setAlarm(ctx context.Context, action pb.AlarmRequest_AlarmAction) error {
-	_, err := s.etcd.Server.Alarm(ctx, &pb.AlarmRequest{Action: action, MemberID: uint64(s.etcd.Server.MemberID()), Alarm: pb.AlarmType_NOSPACE})
+func (s *Server) setAlarm(ctx context.Context, action pb.AlarmRequest_AlarmAction, member uint64) error {
+	_, err := s.etcd.Server.Alarm(ctx, &pb.AlarmRequest{Action: action, MemberID: member, Alarm: pb.AlarmType_NOSPACE})
 	if err != nil {
 		return fmt.Errorf("change the alarm NOSPACE: %w", err)
 	}

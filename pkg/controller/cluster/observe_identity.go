@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
@@ -134,17 +135,19 @@ var (
 // noteOtherCluster says which cluster responds at the addresses of the members, if no member of this cluster
 // responds. A learner whose cluster ID nothing confirms counts, too.
 func (s *seen) noteOtherCluster(statuses map[string]etcd.StatusResult) {
-	other := uint64(0)
+	other, learner := uint64(0), uint64(0) // the largest is the same in each observation
 	for _, a := range statuses {
 		switch {
 		case a.Err == nil:
 			return
-		case errors.Is(a.Err, etcd.ErrOtherCluster), errors.Is(a.Err, etcd.ErrLearner):
-			other = max(other, a.Health.ClusterID) // the same in each observation
+		case errors.Is(a.Err, etcd.ErrOtherCluster):
+			other = max(other, a.Health.ClusterID)
+		case errors.Is(a.Err, etcd.ErrLearner):
+			learner = max(learner, a.Health.ClusterID)
 		}
 	}
-	if other != 0 {
-		s.Etcd.OtherClusterID = other
+	if other != 0 || learner != 0 {
+		s.Etcd.OtherClusterID, s.Etcd.LearnerClusterID = cmp.Or(learner, other), learner
 	}
 }
 

@@ -3,6 +3,8 @@
 
 package cluster
 
+import "slices"
+
 // change is what must happen to a member so that its pod is what is declared.
 type change int
 
@@ -51,8 +53,10 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 		return replace
 	case hasOtherImage(o.Cluster, pod), unrequested:
 		return reimage
-	case lacksImageOfPolicy(o, pod) && pvcByName(o.PVCs, m.Name) != nil:
+	case lacksImageOfPolicy(o.Now, pod, preparedPatience) && pvcByName(o.PVCs, m.Name) != nil:
 		return recreate
+	case lacksImageOfPolicy(o.Now, pod, preparedPatience) && replacesForVersion(o, m):
+		return replace
 	default:
 		return asDeclared
 	}
@@ -60,10 +64,14 @@ func changeDueUnrequested(o *Observed, m *Member) change {
 
 // replacesForVersion is true if another member with a new pod takes the place of a member whose data
 // goes with its pod, and whose image needs a new pod. That needs a quorum, and the step must be allowed.
+// A declared image with another version in it goes to no further member.
 // In an etcd without learners the member that joins votes from its addition on. There the restart in
 // place risks less, and the member is replaced with the step after.
 func replacesForVersion(o *Observed, m *Member) bool {
 	path := upgradePathOf(o)
+	if slices.ContainsFunc(listOwnVoters(o.Etcd.Members), func(other *Member) bool { return isMislabeled(o, podByName(o.Pods, other.Name), other) }) {
+		return false
+	}
 	return pvcByName(o.PVCs, m.Name) == nil && o.Etcd.Linearizable && path.joinVersion() == "" && path.knowsLearners()
 }
 

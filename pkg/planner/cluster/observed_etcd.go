@@ -18,6 +18,9 @@ type Etcd struct {
 	// OtherClusterID is set if no member of the cluster responded, and a member of another etcd did. It never becomes
 	// the ID of the cluster.
 	OtherClusterID uint64
+	// LearnerClusterID is that of a learner that the status does not name. A learner returns no member list, so its
+	// response proves nothing and disproves nothing.
+	LearnerClusterID uint64
 	// Members in the order of their IDs. If Linearizable is false they are those of
 	// the last status, with the present response of each.
 	Members []Member

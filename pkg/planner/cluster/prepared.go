@@ -46,7 +46,7 @@ func isUsable(o *Observed, p *Pod) bool {
 	switch {
 	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), declarationOf(o).isStale(p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
 		return false
-	case putsBack(o, p, nil), lacksImageOfPolicy(o, p), !p.Running && isTied(o, p) && o.Now.Sub(p.Made) > patienceForPrepared(o):
+	case putsBack(o, p, nil), lacksImageOfPolicy(o.Now, p, patienceForPrepared(o)), !p.Running && isTied(o, p) && o.Now.Sub(p.Made) > patienceForPrepared(o):
 		return false
 	case upgradePathOf(o).joinVersion() != "":
 		return isSameVersion(p.Version, parse(upgradePathOf(o).joinVersion()))
@@ -56,11 +56,11 @@ func isUsable(o *Observed, p *Pod) bool {
 }
 
 // lacksImageOfPolicy is true for a pod that does not run because an admission policy has given it an image that
-// cannot be pulled. Many policies change new pods only, so a policy that was corrected helps a new pod. The
-// pod is made again after pauses that grow.
-func lacksImageOfPolicy(o *Observed, p *Pod) bool {
+// cannot be pulled. Many policies change new pods only, so a policy that was corrected helps a new pod. One
+// is made when this pod is older than patience.
+func lacksImageOfPolicy(now time.Time, p *Pod, patience time.Duration) bool {
 	why, _, _ := strings.Cut(p.Waiting, ": ")
-	return p.FromPolicy && !p.Running && IsImageWait(why) && o.Now.Sub(p.Made) > patienceForPrepared(o)
+	return p.FromPolicy && !p.Running && IsImageWait(why) && now.Sub(p.Made) > patience
 }
 
 // awaitsPutBack is true for a prepared pod that does not keep the image that something else has set, and is

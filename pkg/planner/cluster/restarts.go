@@ -62,20 +62,25 @@ func hasUnrequestedImage(now time.Time, p *Pod, m *Member) bool {
 func findMislabeled(o *Observed) *Member {
 	for _, m := range listOwnVoters(o.Etcd.Members) {
 		pod := podByName(o.Pods, m.Name)
-		if !isGone(pod) && runsOther(pod, m) && hasSettled(o.Now, pod) && changeDue(o, m) == asDeclared && !hasUnrequestedImage(o.Now, pod, m) {
+		if isMislabeled(o, pod, m) && changeDue(o, m) == asDeclared {
 			return m
 		}
 	}
 	return nil
 }
 
+// isMislabeled is true for a voter with the declared image, which holds another version of etcd than its tag says.
+func isMislabeled(o *Observed, pod *Pod, m *Member) bool {
+	return !isGone(pod) && runsOther(pod, m) && hasSettled(o.Now, pod) && !hasOtherImage(o.Cluster, pod) && !hasUnrequestedImage(o.Now, pod, m)
+}
+
 // mayRestartBesideOthers is true for the pod of a voter if a write to it may restart it while another voter
 // restarts or does not serve. An admission policy that is newer than the pods may change the image with any
 // write, also with one of a label. The evidence is a pod whose image something has changed to
-// one that this pod does not have.
+// one that this pod does not have. A pod that has its image from a policy was changed already.
 func mayRestartBesideOthers(o *Observed, p *Pod) bool {
 	m := memberOf(o, p)
-	changed := m != nil && slices.ContainsFunc(o.Pods, func(other Pod) bool {
+	changed := m != nil && !p.FromPolicy && slices.ContainsFunc(o.Pods, func(other Pod) bool {
 		return other.Owned && !isGone(&other) && other.ImageName != p.ImageName && (other.FromPolicy || other.Image != resources.ImageAdmitted)
 	})
 	if !changed {

@@ -102,7 +102,8 @@ func TestImageOfAPolicyThatCannotBePulled(t *testing.T) {
 		{"not yet for long", 3, "a:claim b:claim,policy,down c:claim", edits(waits("ImagePullBackOff: mirror/etcd", preparedPatience)), "steady"},
 		{"it does not run for another reason", 3, "a:claim b:claim,policy,down c:claim", edits(waits("CrashLoopBackOff", long)), "steady"},
 		{"no policy has changed it", 3, "a:claim b:claim,down c:claim", edits(waits("ImagePullBackOff: quay.io/etcd", long)), "steady"},
-		{"without a PVC", 3, "a b:policy,down c", edits(waits("ImagePullBackOff: mirror/etcd", long)), "steady"},
+		{"without a PVC", 3, "a b:policy,down c", edits(waits("ImagePullBackOff: mirror/etcd", long)), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
+		{"without a quorum, and for hours not Ready", 3, "a:claim,down b:claim,policy,down c:claim,down", edits(noQuorum, notReadyFor(6*time.Hour), waits("ImagePullBackOff: mirror/etcd", long)), "repair: RecreatePod b " + testVersion + " idle"},
 		{"a prepared pod", 3, "a b", edits(func(o *Observed) {
 			prepareMissing(o)
 			p := &o.Prepared[0]
@@ -147,15 +148,16 @@ func TestWritesThatMayRestart(t *testing.T) {
 		edits   []func(*Observed)
 		want    bool
 	}{
-		"no policy":                               {"a b:restarting c", nil, true},
-		"a policy, and all serve":                 {"a b c", edits(rewritten("b")), true},
-		"a policy, and another restarts":          {"a b:restarting c", edits(rewritten("b")), false},
-		"a policy, and another is down":           {"a b c:down", edits(rewritten("b")), false},
-		"a policy, and another responds not yet":  {"a b:sick c", edits(rewritten("b")), false},
-		"an image that nothing has noted yet":     {"a b:sick c", edits(image("b", resources.ImageChanged), func(o *Observed) { o.Pods[1].ImageName = "mirror/etcd" }), false},
-		"a policy that has changed this pod, too": {"a b:restarting c", edits(rewritten("a", "b", "c")), true},
-		"a policy, and this member is down":       {"a:down b c", edits(rewritten("b")), true},
-		"a policy, and no quorum":                 {"a b:down c:down", edits(noQuorum, rewritten("b")), false},
+		"no policy":                                 {"a b:restarting c", nil, true},
+		"a policy, and all serve":                   {"a b c", edits(rewritten("b")), true},
+		"a policy, and another restarts":            {"a b:restarting c", edits(rewritten("b")), false},
+		"a policy, and another is down":             {"a b c:down", edits(rewritten("b")), false},
+		"a policy, and another responds not yet":    {"a b:sick c", edits(rewritten("b")), false},
+		"an image that nothing has noted yet":       {"a b:sick c", edits(image("b", resources.ImageChanged), func(o *Observed) { o.Pods[1].ImageName = "mirror/etcd" }), false},
+		"a policy that has changed this pod, too":   {"a b:restarting c", edits(rewritten("a", "b", "c")), true},
+		"a policy that has changed this pod before": {"a b:down c", edits(rewritten("a", "b"), func(o *Observed) { o.Pods[0].ImageName = "mirror/etcd:before" }), true},
+		"a policy, and this member is down":         {"a:down b c", edits(rewritten("b")), true},
+		"a policy, and no quorum":                   {"a b:down c:down", edits(noQuorum, rewritten("b")), false},
 	} {
 		o := observed(t, 3, test.members, append(test.edits, func(o *Observed) {
 			o.Unlabeled = []Object{{KindPod, "a", "pod-a"}}

@@ -98,8 +98,8 @@ func startBootstrapMember(o *Observed) Plan {
 			actions = append(actions, CreatePVC{Name: name})
 		}
 		return Plan{Actions: append(actions, CreateBootstrapPod{Name: name, Version: pinned}), RequeueAfter: recheckWaiting}
-	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || declarationOf(o).isStale(pod))):
-		// It ended as a whole, or it does not run as it was declared before.
+	case !pod.Terminating && (pod.Finished || !pod.Running && (outdated || declarationOf(o).isStale(pod) || lacksImageOfPolicy(o.Now, pod, preparedPatience))):
+		// It ended as a whole, it does not run as it was declared before, or a policy gave it an image that cannot be pulled.
 		return Plan{Actions: []Action{DeletePod{Name: pod.Name, UID: pod.UID, Why: DeleteBootstrapPod}}, RequeueAfter: recheckWaiting}
 	default:
 		if again, is := repairBootstrapMember(o, pod, outdated); is {

@@ -22,7 +22,9 @@ func ruleClusterID(o *Observed) (Plan, bool) {
 	is, remedy := "has "+id, rowOf(ReasonClusterIDMismatch).Remedy
 	if !isKnown {
 		is = "has lost the record of its own. A response counts if the member list behind it names the member of that pod, or if the status names that learner with its ID"
-		remedy += fmt.Sprintf(" If they are the members of this cluster, write %x as clusterID into ConfigMap %s.", other, resources.RecordName(o.Cluster))
+		if id := o.Etcd.LearnerClusterID; id != 0 { // that of another response was disproved
+			remedy += fmt.Sprintf(" If the learner with cluster ID %x is a member of this cluster, write %x as clusterID into ConfigMap %s.", id, id, resources.RecordName(o.Cluster))
+		}
 	}
 	return wait(recheckWaiting, ReasonClusterIDMismatch,
 		fmt.Sprintf("the members respond with cluster ID %x and this cluster %s", other, is), remedy), true

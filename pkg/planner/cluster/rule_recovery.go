@@ -91,7 +91,7 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	if p == nil {
 		return nil
 	}
-	outdated := p.Outdated || declarationOf(o).isStale(p)
+	outdated := p.Outdated || declarationOf(o).isStale(p) || lacksImageOfPolicy(o.Now, p, preparedPatience)
 	// The declaration from before may have made it unreachable. No client has reached it.
 	unreachable := outdated && !o.RecoveryMember.Serves && !o.Etcd.Unasked && !isFresh(o.Now, p)
 	return &recovery.RecoveryPod{

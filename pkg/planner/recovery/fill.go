@@ -231,7 +231,7 @@ func (in *Input) unfit(r *v1beta2.RecoveryStatus) string {
 	case p == nil && in.cannotBump(r):
 		return "the version has changed, and the one that is declared now cannot raise the revision"
 	case in.isOutdated() && in.refills(r):
-		return "recovery member " + r.RecoveryMember + " does not run, and the spec has changed since its pod was created"
+		return "recovery member " + r.RecoveryMember + " does not run, and the spec has changed since its pod was created, or a policy gave it an image that cannot be pulled"
 	default:
 		return ""
 	}
