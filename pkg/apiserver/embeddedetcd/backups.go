@@ -69,6 +69,7 @@ func (s *Server) ServeBackups(ctx context.Context, address, certDir string) erro
 			grpc.KeepaliveEnforcementPolicy(keepalive.EnforcementPolicy{MinTime: embed.DefaultGRPCKeepAliveMinTime}),
 			// etcd waits for open snapshots when it closes its database.
 			grpc.WaitForHandlers(true),
+			grpc.ChainStreamInterceptor(s.holdSnapshots),
 		),
 	}
 	pb.RegisterKVServer(b.server, b)

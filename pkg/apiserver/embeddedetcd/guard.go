@@ -11,6 +11,7 @@ import (
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
 	"go.etcd.io/etcd/server/v3/storage/mvcc"
+	"google.golang.org/grpc"
 	"k8s.io/klog/v2"
 )
 
@@ -21,8 +22,8 @@ const (
 	shrinkPeriod = time.Minute
 	// commandTimeout bounds a change of the alarm, and a compaction.
 	commandTimeout = 30 * time.Second
-	// ownReadTransactions is how many read transactions etcd has open at rest.
-	ownReadTransactions = 1
+	// snapshotMethod is the request for a snapshot, in gRPC's words.
+	snapshotMethod = "/etcdserverpb.Maintenance/Snapshot"
 )
 
 // errSnapshotOpen means that the database is not defragmented now.
@@ -140,6 +141,16 @@ func (s *Server) space() (space, error) {
 	return state, nil
 }
 
+// holdSnapshots counts the snapshots that are being sent. A defragmentation waits for them, and every read for the
+// defragmentation; so neither begins beside the other.
+func (s *Server) holdSnapshots(server any, stream grpc.ServerStream, info *grpc.StreamServerInfo, handle grpc.StreamHandler) error {
+	if info.FullMethod == snapshotMethod {
+		s.sending.RLock()
+		defer s.sending.RUnlock()
+	}
+	return handle(server, stream)
+}
+
 func (s *Server) setAlarm(ctx context.Context, action pb.AlarmRequest_AlarmAction, member uint64) error {
 	_, err := s.etcd.Server.Alarm(ctx, &pb.AlarmRequest{Action: action, MemberID: member, Alarm: pb.AlarmType_NOSPACE})
 	if err != nil {
@@ -152,10 +163,10 @@ func (s *Server) setAlarm(ctx context.Context, action pb.AlarmRequest_AlarmActio
 // The API server cannot compact a full etcd, because it writes the revision first.
 func (s *Server) shrink(ctx context.Context) error {
 	backend := s.etcd.Server.Backend()
-	// A defragmentation waits for open snapshots, and every read for the defragmentation.
-	if open := backend.OpenReadTxN(); open > ownReadTransactions {
-		return fmt.Errorf("%w: %d read transactions", errSnapshotOpen, open-ownReadTransactions)
+	if !s.sending.TryLock() {
+		return errSnapshotOpen
 	}
+	defer s.sending.Unlock()
 	_, err := s.etcd.Server.Compact(ctx, &pb.CompactionRequest{Revision: s.etcd.Server.KV().Rev(), Physical: true})
 	if err != nil && !errors.Is(err, mvcc.ErrCompacted) {
 		return fmt.Errorf("compact: %w", err)

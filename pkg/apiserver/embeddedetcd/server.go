@@ -16,6 +16,7 @@ import (
 
 	"go.etcd.io/etcd/server/v3/embed"
 	"go.uber.org/zap"
+	"google.golang.org/grpc"
 	"k8s.io/klog/v2"
 )
 
@@ -48,6 +49,8 @@ type Server struct {
 	// quota is the largest size of the database, in bytes.
 	quota int64
 	full  atomic.Bool
+	// sending is held for reading by each snapshot that is being sent, and for writing by a defragmentation.
+	sending sync.RWMutex
 	// backups serves snapshots; nil if nothing does.
 	backups *backups
 	// stopGuard ends the guard of the space, and guarded is closed when it has ended.
@@ -121,6 +124,7 @@ func (s *Server) config(data, socket string) *embed.Config {
 	config.AdvertisePeerUrls = []url.URL{{Scheme: "http", Host: "localhost:2380"}}
 	config.InitialCluster = config.InitialClusterFromName(name)
 	config.EnableGRPCGateway = false
+	config.GRPCAdditionalServerOptions = []grpc.ServerOption{grpc.ChainStreamInterceptor(s.holdSnapshots)}
 	config.QuotaBackendBytes = s.quota
 	config.SnapshotCount = snapshotEntries
 	config.SnapshotCatchUpEntries = catchUpEntries
