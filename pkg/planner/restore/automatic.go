@@ -44,9 +44,10 @@ func ruleLossEnded(o *Observed) (Plan, bool) {
 	}
 }
 
-// hasQuorum is true if a quorum of the cluster has responded, by the last status.
+// hasQuorum is true if a quorum of the cluster has responded, by a status of the present spec. A cluster of size 0 has
+// lost no quorum, and the status may still be from then.
 func (o *Observed) hasQuorum() bool {
 	return ptr.Deref(o.Cluster.Spec.Replicas, 0) > 0 && slices.ContainsFunc(o.Cluster.Status.Conditions, func(c v1beta2.ClusterCondition) bool {
-		return c.Type == v1beta2.ClusterConditionQuorumLost && c.Status == corev1.ConditionFalse
+		return c.Type == v1beta2.ClusterConditionQuorumLost && c.Status == corev1.ConditionFalse && c.ObservedGeneration == o.Cluster.Generation
 	})
 }

@@ -54,6 +54,7 @@ func TestAutomaticRestoreTriesOn(t *testing.T) {
 		"its pod does not start":                {[]func(*Observed){automatic, unstarted, after(job.StartTimeout)}, "Verifying: verify 2 of bucket/key against " + target},
 		"the backup is damaged":                 {[]func(*Observed){automatic, checked(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
 		"the backup is good":                    {[]func(*Observed){automatic, held, checked(1, good())}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"by a status of size 0":                 {[]func(*Observed){automatic, held, checked(1, good()), quorumLostIs(corev1.ConditionFalse), func(o *Observed) { o.Cluster.Generation++ }}, "Verifying: wait AutomaticRestoreHeld"},
 		"the cluster serves again":              {[]func(*Observed){automatic, held, checked(1, good()), quorumLostIs(corev1.ConditionFalse)}, "Verifying: record false Abandoned"},
 		"the cluster is stopped":                {[]func(*Observed){automatic, held, checked(1, good()), quorumLostIs(corev1.ConditionFalse), func(o *Observed) { o.Cluster.Spec.Replicas = new(int32) }}, "Verifying: wait AutomaticRestoreHeld"},
 		"the loss is not proven now":            {[]func(*Observed){automatic, held, checked(1, good()), quorumLostIs(corev1.ConditionUnknown)}, "Verifying: wait AutomaticRestoreHeld"},
