@@ -13,6 +13,7 @@ import (
 	"strconv"
 	"strings"
 	"syscall"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 )
@@ -115,4 +116,25 @@ func ProcessorSeconds(pid int) (float64, error) {
 		ticks += n
 	}
 	return float64(ticks) / ticksPerSecond, nil
+}
+
+// QueuedTime returns how long the threads of a process have waited for a processor, added up.
+func QueuedTime(pid int) (time.Duration, error) {
+	files, err := filepath.Glob(fmt.Sprintf("/proc/%d/task/*/schedstat", pid))
+	if err != nil {
+		return 0, err
+	}
+	var queued time.Duration
+	for _, file := range files {
+		text, err := os.ReadFile(file)
+		if err != nil {
+			continue // threads come and go while one looks
+		}
+		var running, waited int64
+		if _, err := fmt.Sscan(string(text), &running, &waited); err != nil {
+			return 0, fmt.Errorf("read %s: %w", file, err)
+		}
+		queued += time.Duration(waited)
+	}
+	return queued, nil
 }

@@ -12,12 +12,16 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 const (
 	// standstill is less than the controller's time-out for the status of a member. If the
 	// simulated members do not run for so long, they are unresponsive.
 	standstill = 500 * time.Millisecond
+	// queue is how long the threads of the controller, together, may have waited for a processor
+	// within one tick. More of it delays responses so long that members seem unresponsive.
+	queue = 250 * time.Millisecond
 	// tick is how often standstills are looked for.
 	tick = 50 * time.Millisecond
 	// maxRests is how often a fleet at rest is watched, if the machine stands still each time.
@@ -52,7 +56,7 @@ func (s *simulated) restOnce(d time.Duration) (happened []string, disturbed stri
 	dials, statuses, lists := s.etcd.Dials.Load(), s.etcd.Statuses.Load(), s.etcd.Lists.Load()
 	startProcessor, _ := s.used()
 	changes := s.watchChanges()
-	longest := s.longestStandstill(d)
+	longest, queued := s.longestStandstill(d)
 	processor, memory := s.used()
 	requests := s.asked().since(before)
 	dials, statuses, lists = s.etcd.Dials.Load()-dials, s.etcd.Statuses.Load()-statuses, s.etcd.Lists.Load()-lists
@@ -77,28 +81,42 @@ func (s *simulated) restOnce(d time.Duration) (happened []string, disturbed stri
 	switch {
 	case longest > standstill:
 		disturbed = fmt.Sprintf("this process stood still for %v", longest)
+	case queued > queue:
+		disturbed = fmt.Sprintf("the controller waited %v for a processor within %v", queued, tick)
 	case requests[request{verb: "get", resource: "leases"}] > 0:
 		disturbed = "the controller did not renew its lease in time"
 	}
 	return happened, disturbed
 }
 
-// longestStandstill waits for d, and returns for how long this process did not run at most.
-func (s *simulated) longestStandstill(d time.Duration) (longest time.Duration) {
+// longestStandstill waits for d. It returns for how long this process did not run at most, and how long
+// the controller waited for a processor within one tick at most.
+func (s *simulated) longestStandstill(d time.Duration) (longest, queued time.Duration) {
+	s.Helper()
+	waited := s.queuedTime()
 	ticker := time.NewTicker(tick)
 	defer ticker.Stop()
 	end := time.After(d)
 	for last := time.Now(); ; {
 		select {
 		case <-s.Context().Done():
-			return longest
+			return longest, queued
 		case <-end:
-			return longest
+			return longest, queued
 		case <-ticker.C:
 			now := time.Now()
 			longest, last = max(longest, now.Sub(last)-tick), now
+			total := s.queuedTime()
+			queued, waited = max(queued, total-waited), total
 		}
 	}
+}
+
+func (s *simulated) queuedTime() time.Duration {
+	s.Helper()
+	queued, err := harness.QueuedTime(s.controller.PID())
+	s.must(err, "read how long the controller waited for a processor")
+	return queued
 }
 
 // watchChanges watches the statuses; the function returns how they have changed since.

@@ -92,6 +92,16 @@ func singleRequests(t *testing.T, client *http.Client, urls []string) {
 				t.Fatalf("write the status of %s: %d %s", cluster, code, text)
 			}
 		}
+		if name == "restore" {
+			backup := `{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdBackup","metadata":{"name":"any"},"spec":{"etcdCluster":{"name":"` + cluster + `"},` + store + `}}`
+			if code, text := send(t, client, http.MethodPost, urls[0]+namespaced+"etcdbackups", backup); code != http.StatusCreated {
+				t.Fatalf("create an EtcdBackup: %d %s", code, text)
+			}
+			const made = `{"status":{"succeeded":true,"uri":"a/b","etcdRevision":7}}`
+			if code, text := sendAs(t, client, http.MethodPatch, urls[0]+namespaced+"etcdbackups/any/status", made, "application/merge-patch+json"); code != http.StatusOK {
+				t.Fatalf("write the status of the EtcdBackup: %d %s", code, text)
+			}
+		}
 		var group sync.WaitGroup
 		var mu sync.Mutex
 		codes := map[int]int{}

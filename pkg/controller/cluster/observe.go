@@ -31,6 +31,10 @@ const (
 	// statusTimeout bounds the request to one member; the requests to all members run
 	// together.
 	statusTimeout = time.Second
+	// healthyTimeout bounds the same requests while the last status calls every member healthy. A busy
+	// machine delays a response, and nothing is wrong with the member. A member that is known not to
+	// respond is not waited for so long: it would hold a worker.
+	healthyTimeout = 2 * time.Second
 	// membersTimeout bounds the linearizable read of the member list.
 	membersTimeout = 2 * time.Second
 	// commitTimeout bounds the proof that the other voters commit before a member goes.

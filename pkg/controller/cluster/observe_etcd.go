@@ -10,6 +10,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -47,7 +48,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 		judge(r, nil)
 		return
 	}
-	statusCtx, cancel := context.WithTimeout(ctx, statusTimeout)
+	statusCtx, cancel := context.WithTimeout(ctx, r.seen.patience())
 	defer cancel()
 	statuses := r.Etcd.Statuses(statusCtx, r.seen.to(slices.Concat(r.seen.target.Endpoints, r.seen.existing.Endpoints)...))
 	r.seen.identify(ctx, r.Etcd, statuses)
@@ -94,6 +95,15 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	}
 	observeClusterVersion(ctx, r, statuses)
 	observeShown(ctx, r)
+}
+
+// patience returns how long the members may take to tell their status.
+func (s *seen) patience() time.Duration {
+	unhealthy := func(m v1beta2.MemberStatus) bool { return m.Healthy != corev1.ConditionTrue }
+	if slices.ContainsFunc(s.Cluster.Status.MemberStatuses, unhealthy) {
+		return statusTimeout
+	}
+	return healthyTimeout
 }
 
 // observeReads finds the voters that respond and do not serve. Their status comes from
