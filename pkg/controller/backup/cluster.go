@@ -50,7 +50,7 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 		return 0, fmt.Errorf("read cluster from the cache: %w", err)
 	}
 	if !r.Responsible(c) {
-		return 0, nil
+		return reconcile.ScopeRetry, nil
 	}
 	ready, err := r.held.IsReady(r.Gate, key, r.Clock.Now(), func() (metav1.Object, error) { return r.Objects.GetCluster(ctx, key.Namespace, key.Name) })
 	if err != nil {

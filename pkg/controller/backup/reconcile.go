@@ -99,7 +99,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, err
 	}
 	if !r.isResponsible(s) {
-		return 0, nil
+		return reconcile.ScopeRetry, nil
 	}
 	plan := planner.Decide(s.Observed)
 	klog.FromContext(ctx).V(4).Info("Decided", "action", plan.Action, "attempt", plan.Attempt, "wait", plan.Wait)

@@ -102,7 +102,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	}
 	if !r.Responsible(cluster) {
 		r.keep(key)
-		return 0, nil
+		return reconcile.ScopeRetry, nil
 	}
 	ready, err := r.held.IsReady(r.Gate, key, r.Clock.Now(), func() (metav1.Object, error) { return r.Objects.GetCluster(ctx, key.Namespace, key.Name) })
 	if err != nil {

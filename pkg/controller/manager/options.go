@@ -84,6 +84,8 @@ type Options struct {
 
 	// podNamespace and podName are the controller's own pod; empty outside of one.
 	podNamespace, podName string
+	// taken may change while the controller runs. A copy of the options shares them.
+	taken *takenNamespaces
 }
 
 // NewOptions returns the defaults.
@@ -99,6 +101,7 @@ func NewOptions() *Options {
 		LeaseDuration: 11 * time.Second,
 		RenewDeadline: 8 * time.Second,
 		RetryPeriod:   1500 * time.Millisecond,
+		taken:         &takenNamespaces{},
 	}
 }
 
@@ -164,5 +167,8 @@ func (o *Options) Complete() error {
 	return nil
 }
 
-// IsResponsible says whether a controller with these options looks after an object.
-func (o *Options) IsResponsible(object metav1.Object) bool { return o.scope().includes(object) }
+// IsResponsible says whether a controller with these options looks after an object now. A lease in the namespace of
+// the object may give it to another controller.
+func (o *Options) IsResponsible(object metav1.Object) bool {
+	return o.scope().includes(object) && !o.taken.include(object)
+}

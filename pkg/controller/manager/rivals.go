@@ -13,6 +13,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
@@ -29,7 +30,15 @@ var ErrScopesOverlap = errors.New("the scopes of two controllers overlap")
 // a debugger.
 const rivalCheck = time.Minute
 
+// settle is how long a controller of one namespace waits before it acts beside a controller with a larger scope. That
+// one looks at the leases every rivalCheck, leaves the namespace, and ends what it has begun.
+const settle = 2 * rivalCheck
+
 // rivals finds controllers with other leases whose scope overlaps with that of o.
+//
+// A tenant that may write Leases may write one that looks like a controller's. So only leases in namespaces of
+// administrators end a controller. A lease elsewhere can take the clusters of its own namespace and no more,
+// whatever its labels say: it decides about no clusters of other tenants.
 type rivals struct {
 	o     *Options
 	kube  kubernetes.Interface
@@ -37,6 +46,8 @@ type rivals struct {
 	// seen is when each lease was first seen as it is now. Clocks of other machines do
 	// not matter: a lease is alive if it changes.
 	seen map[types.NamespacedName]sighting
+	// beyond is a lease for more than its own namespace, and it may be alive.
+	beyond *coordinationv1.Lease
 }
 
 type sighting struct {
@@ -76,32 +87,61 @@ func (r *rivals) confirmNone(ctx context.Context) error {
 	return err
 }
 
-// check returns a rival's lease that may be alive, and an error if one certainly is.
+// check returns a rival's lease that may be alive, and an error if one certainly is. It notes which
+// clusters leases elsewhere take.
 func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 	leases, err := r.list(ctx)
 	if err != nil {
 		return nil, err
 	}
-	var held *coordinationv1.Lease
+	var held, beyond *coordinationv1.Lease
+	taken, seen := sets.New[string](), map[types.NamespacedName]sighting{}
 	for i := range leases {
 		lease := &leases[i]
 		if !r.isRival(lease) {
 			continue
 		}
-		key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
-		now, renewed := r.clock.Now(), ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
-		before, known := r.seen[key]
+		may, renewed := r.isAlive(lease, seen)
 		switch {
-		case known && !before.renewed.Equal(renewed):
+		case !may:
+		case !r.isTrusted(lease.Namespace) && scopeOf(lease) == (scope{scopeNamespace, lease.Namespace}):
+			taken.Insert(lease.Namespace)
+		case !r.isTrusted(lease.Namespace):
+			beyond = lease
+		case renewed:
 			return nil, r.overlap(lease)
-		case !known:
-			r.seen[key] = sighting{renewed, now}
-			held = lease
-		case now.Sub(before.since) <= time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second:
+		default:
 			held = lease
 		}
 	}
+	r.seen, r.beyond = seen, beyond
+	if r.o.taken.set(taken) {
+		klog.FromContext(ctx).Info("Other controllers look after the clusters of these namespaces, by the leases there", "namespaces", sets.List(taken))
+	}
+	if beyond != nil {
+		klog.FromContext(ctx).Info("A lease is for clusters outside of its namespace, and is not obeyed. If it is that of a controller, stop one of the two, or keep both leases in one namespace with --leader-elect-resource-namespace",
+			"lease", klog.KObj(beyond), "scope", scopeOf(beyond).String(), "namespace", r.o.LeaseNamespace)
+	}
 	return held, nil
+}
+
+// isTrusted is true for a namespace whose leases administrators write.
+func (r *rivals) isTrusted(namespace string) bool {
+	return namespace == r.o.LeaseNamespace || namespace == defaultNamespace
+}
+
+// isAlive says whether a lease may be held, and whether it was certainly renewed since the last look.
+func (r *rivals) isAlive(lease *coordinationv1.Lease, seen map[types.NamespacedName]sighting) (may, renewed bool) {
+	key := types.NamespacedName{Namespace: lease.Namespace, Name: lease.Name}
+	now, at := r.clock.Now(), ptr.Deref(lease.Spec.RenewTime, metav1.MicroTime{}).Time
+	before, known := r.seen[key]
+	renewed = known && !before.renewed.Equal(at)
+	if !known || renewed {
+		seen[key] = sighting{at, now}
+		return true, renewed
+	}
+	seen[key] = before
+	return now.Sub(before.since) <= time.Duration(ptr.Deref(lease.Spec.LeaseDurationSeconds, 0))*time.Second, false
 }
 
 // isRival is true for a lease that is held for clusters of this controller. The lease of
@@ -161,6 +201,13 @@ func (r *rivals) guard(ctx context.Context, work func(context.Context) error) er
 		select {
 		case <-ctx.Done():
 		case <-r.clock.After(r.o.RetryPeriod):
+		}
+	}
+	if r.beyond != nil && r.o.Namespace != "" && r.o.Namespace == r.o.LeaseNamespace {
+		select {
+		case <-ctx.Done():
+			return nil
+		case <-r.clock.After(settle):
 		}
 	}
 	ctx, cancel := context.WithCancelCause(ctx)

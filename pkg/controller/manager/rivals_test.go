@@ -6,6 +6,7 @@ package manager
 import (
 	"context"
 	"errors"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -69,7 +70,10 @@ func TestRivals(t *testing.T) {
 		lease *coordinationv1.Lease
 		rival bool
 	}{
-		"a namespace of it, elsewhere":     {lease("elsewhere", "l", "other", namespaced, now), true},
+		"a namespace of it":                {lease("n", "l", "other", namespaced, now), true},
+		"beside the installation":          {lease(defaultNamespace, "l", "other", all, now), true},
+		"a forged lease, elsewhere":        {lease("elsewhere", "l", "other", all, now), false},
+		"of a third namespace, elsewhere":  {lease("elsewhere", "l", "other", namespaced, now), false},
 		"all clusters, by another lease":   {lease("n", "l", "other", all, now), true},
 		"the same shard":                   {lease("n", "lease", "other", all, now), false},
 		"the same lease for another scope": {lease("n", "lease", "other", namespaced, now), true},
@@ -80,6 +84,34 @@ func TestRivals(t *testing.T) {
 		r := newRivals(electing("me"), fake.NewClientset(test.lease), testingclock.NewFakeClock(now))
 		if err := r.confirmNone(t.Context()); errors.Is(err, ErrScopesOverlap) != test.rival {
 			t.Errorf("%s: %v", name, err)
+		}
+	}
+}
+
+// TestLeasesElsewhere: a lease gives away the clusters of its own namespace for as long as it is alive, and nothing else.
+func TestLeasesElsewhere(t *testing.T) {
+	t.Parallel()
+	now := time.Unix(1000, 0)
+	fakeClock := testingclock.NewFakeClock(now)
+	forged := lease("b", "forged", "mallory", scope{kind: scopeAll}, now)
+	forged.Spec.LeaseDurationSeconds = ptr.To[int32](math.MaxInt32)
+	o := electing("me")
+	r := newRivals(o, fake.NewClientset(lease("a", "l", "other", scope{scopeNamespace, "a"}, now), forged, lease("c", "l", "mallory", scope{scopeNamespace, "d"}, now)), fakeClock)
+	for _, step := range []struct {
+		after time.Duration
+		gone  bool
+	}{{0, true}, {10 * time.Second, true}, {time.Second, false}} {
+		fakeClock.Step(step.after)
+		if held, err := r.check(t.Context()); err != nil || held != nil {
+			t.Fatalf("a lease elsewhere is waited for: %v %v", held, err)
+		}
+		for namespace, mine := range map[string]bool{"a": !step.gone, "b": true, "c": true, "d": true} {
+			if o.IsResponsible(&metav1.ObjectMeta{Namespace: namespace}) != mine {
+				t.Errorf("after %v: responsible for namespace %s: %t", fakeClock.Since(now), namespace, !mine)
+			}
+		}
+		if !o.IsResponsible(&metav1.ObjectMeta{Namespace: "a", Annotations: map[string]string{ScopeAnnotation: ScopeClusterWide}}) {
+			t.Error("a lease for a namespace takes a cluster that is marked as clusterwide")
 		}
 	}
 }
@@ -95,7 +127,7 @@ func TestLiveRivalIsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Its clock is wrong by a year.
-			theirs := lease("elsewhere", "etcd-operator", "other", scope{kind: scopeClusterWide}, time.Unix(1000, 0).AddDate(-1, 0, 0))
+			theirs := lease(defaultNamespace, "etcd-operator", "other", scope{kind: scopeClusterWide}, time.Unix(1000, 0).AddDate(-1, 0, 0))
 			kube, fakeClock := fake.NewClientset(theirs), testingclock.NewFakeClock(time.Unix(1000, 0))
 			r := newRivals(electing("me"), kube, fakeClock)
 			result := make(chan error, 1)
@@ -109,7 +141,7 @@ func TestLiveRivalIsRejected(t *testing.T) {
 					if fakeClock.HasWaiters() {
 						if test.renews {
 							theirs.Spec.RenewTime = ptr.To(metav1.NewMicroTime(theirs.Spec.RenewTime.Add(time.Second)))
-							if _, err := kube.CoordinationV1().Leases("elsewhere").Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+							if _, err := kube.CoordinationV1().Leases(defaultNamespace).Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
 								t.Fatal(err)
 							}
 						}
@@ -122,7 +154,7 @@ func TestLiveRivalIsRejected(t *testing.T) {
 				if !errors.Is(err, test.want) || test.want == nil && (err != nil || waited < 10*time.Second) {
 					t.Errorf("after %v: %v", waited, err)
 				}
-				if test.renews && !strings.Contains(err.Error(), "other looks after the clusters that are marked as clusterwide (--cluster-wide) (lease elsewhere/etcd-operator)") {
+				if test.renews && !strings.Contains(err.Error(), "other looks after the clusters that are marked as clusterwide (--cluster-wide) (lease etcd-operator-system/etcd-operator)") {
 					t.Errorf("it does not say which controller is in the way: %v", err)
 				}
 				return

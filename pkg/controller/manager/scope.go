@@ -5,8 +5,10 @@ package manager
 
 import (
 	"fmt"
+	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/sets"
 )
 
 // Labels of a lease that say which clusters its holder looks after.
@@ -52,6 +54,23 @@ func (s scope) includes(object metav1.Object) bool {
 	default:
 		return true
 	}
+}
+
+// takenNamespaces are those whose clusters other controllers look after. Its methods may be called at the same time.
+type takenNamespaces struct {
+	namespaces atomic.Pointer[sets.Set[string]]
+}
+
+// set returns whether the namespaces were others before.
+func (t *takenNamespaces) set(namespaces sets.Set[string]) (changed bool) {
+	before := t.namespaces.Swap(&namespaces)
+	return before == nil && len(namespaces) > 0 || before != nil && !namespaces.Equal(*before)
+}
+
+// include says whether another controller looks after an object.
+func (t *takenNamespaces) include(object metav1.Object) bool {
+	namespaces := t.namespaces.Load()
+	return namespaces != nil && namespaces.Has(object.GetNamespace()) && scope{scopeNamespace, object.GetNamespace()}.includes(object)
 }
 
 // overlaps is true if there can be a cluster that both scopes include. The annotation

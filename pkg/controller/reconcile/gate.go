@@ -16,6 +16,9 @@ import (
 // GateRetry bounds the wait for the event of an own write, in case the event was missed.
 const GateRetry = time.Second
 
+// ScopeRetry is when an object of another controller is looked at again: that controller may leave it.
+const ScopeRetry = time.Minute
+
 // CacheGate holds a key back until the caches show the last write for it. It compares
 // resource versions, so it counts nothing and nothing expires. KEP-5647 describes the idea.
 type CacheGate struct {

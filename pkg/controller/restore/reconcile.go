@@ -80,7 +80,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, err
 	}
 	if !r.isResponsible(s) {
-		return 0, nil
+		return reconcile.ScopeRetry, nil
 	}
 	plan := planner.Decide(s.Observed)
 	if plan.Action == planner.ActionVerify || plan.Action == planner.ActionRequestRecovery {
