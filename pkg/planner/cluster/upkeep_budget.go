@@ -45,7 +45,7 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 // with the data of a member, which may not come back, or with the cutover of a restore.
 func upkeepRecoveryBudget(o *Observed, plan Plan) []Action {
 	exists := o.RecoveryBudget == Current || o.RecoveryBudget == Drifted
-	switch guards := guardsRecoveryMember(o, plan); {
+	switch guards := guardsRecoveryMember(o, plan, exists); {
 	case guards && (o.RecoveryBudget == Missing || o.RecoveryBudget == Drifted):
 		return []Action{GuardRecoveryMember{}}
 	case !guards && exists:
@@ -55,7 +55,7 @@ func upkeepRecoveryBudget(o *Observed, plan Plan) []Action {
 	}
 }
 
-func guardsRecoveryMember(o *Observed, plan Plan) bool {
+func guardsRecoveryMember(o *Observed, plan Plan, exists bool) bool {
 	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled {
 		return false
 	}
@@ -71,7 +71,7 @@ func guardsRecoveryMember(o *Observed, plan Plan) bool {
 	r, p := o.Record.Recovery, o.RecoveryMember.Pod
 	cutOver := r.IsInProgress() && (r.Phase == v1beta2.RecoveryPhaseCutover || r.Phase == v1beta2.RecoveryPhaseCleaning)
 	filled := r.IsInProgress() && r.Phase == v1beta2.RecoveryPhaseFilling && r.Trigger != v1beta2.RecoveryTriggerRestore &&
-		p != nil && p.Running && !p.Terminating && !ends
+		p != nil && !p.Terminating && !ends && (p.Running || exists) // a container that starts again and again must not end it each time
 	return begins || (cutOver || filled) && o.RecoveryMember.Hidden
 }
 
