@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -114,22 +113,13 @@ func isFull(o *Observed, m *Member, size int64) bool {
 // hasUnknownQuota is true for a member that another program runs and that does not say its quota.
 func hasUnknownQuota(m *Member) bool { return m.Unmanaged && m.Quota == 0 }
 
-// isFullMemberAway is true if the database of a member that does not serve may be full. Its size is the one in
-// its own response, or the last one in the status. A member that has not started has no data.
+// isFullMemberAway is true if the database of a member that does not serve may be full: unless its own response says
+// that it is not. The size in the status may be from before the database filled, as after the API was brought back from
+// a backup. A member that has not started has no data.
 func isFullMemberAway(o *Observed) bool {
 	return slices.ContainsFunc(o.Etcd.Members, func(m Member) bool {
-		size := cmp.Or(m.DBSize, mostReported(o.Cluster.Status.MemberStatuses, &m))
-		return m.Started && m.Health != Healthy && (size == 0 && !hasUnknownQuota(&m) || isFull(o, &m, size))
+		return m.Started && m.Health != Healthy && (m.DBSize == 0 && !hasUnknownQuota(&m) || isFull(o, &m, m.DBSize))
 	})
-}
-
-// mostReported is the largest size that the database of a member may have had when the status last reported
-// it; 0 if none did. The status keeps a size until it differs noticeably.
-func mostReported(reported []v1beta2.MemberStatus, m *Member) int64 {
-	if before := reportedMember(reported, m); before != nil {
-		return before.DBSize + before.DBSize/9
-	}
-	return 0
 }
 
 // isBelowQuota is true if a database of this size has room for every write. A quota that is not known, such

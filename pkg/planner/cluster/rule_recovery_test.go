@@ -248,7 +248,8 @@ func TestRecoveryMemberIsGuarded(t *testing.T) {
 	const fence = "FenceOldMembers, RecordRecovery Cleaning"
 	checkDecisions(t, []decision{
 		{"before the cutover is recorded", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
-		{"not while it is filled", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes), budget(Current)), "recovery: UnguardRecoveryMember, wait WaitingForRecoveryMember"},
+		{"not while it is filled", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes), budget(Missing)), "recovery: wait WaitingForRecoveryMember"},
+		{"its container starts again and again", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0, crashes), budget(Current)), "recovery: wait WaitingForRecoveryMember"},
 		{"it is filled, and its source may be lost", 3, lost, edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: GuardRecoveryMember, wait WaitingForRecoveryMember"},
 		{"it is filled from a backup, which stays", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0)), "steady"},
 		{"the first try failed", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0xbeef), budget(Missing)), "recovery: GuardRecoveryMember, " + fence},
