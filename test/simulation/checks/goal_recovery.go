@@ -61,8 +61,13 @@ func (c *Checks) isUnresponsive(r *v1beta2.RecoveryStatus, l *simetcd.Lineage) b
 	return runs
 }
 
-// giveUpRecoveryMember ends such a recovery, as the status tells a user to do.
+// giveUpRecoveryMember ends such a recovery, as the status tells a user to do: without its PVC the recovery member
+// has no copy, and a pod alone starts again on it.
 func (c *Checks) giveUpRecoveryMember(name string) string {
+	if pvc, found := kubernetes.Lookup[*corev1.PersistentVolumeClaim](c.w.Store, kubernetes.KindPVC, name); found {
+		_ = c.w.Store.DeleteObject(kubernetes.KindPVC, name, metav1.Preconditions{UID: &pvc.UID})
+		return "a recovery was ended"
+	}
 	if pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, name); found {
 		_ = c.w.Store.DeleteObject(kubernetes.KindPod, name, metav1.Preconditions{UID: &pod.UID})
 	}
