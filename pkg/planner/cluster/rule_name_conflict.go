@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"fmt"
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -13,6 +15,17 @@ import (
 // ruleNameConflict waits while objects that this cluster does not own have its names, as right
 // after a cluster was deleted and created again under the same name.
 func ruleNameConflict(o *Observed) (Plan, bool) {
+	plan, waits := findNameConflict(o)
+	if !waits {
+		return Plan{}, false
+	}
+	if pod := findPodOfAnother(o); pod != nil && !pod.Terminating && !pod.Finished {
+		plan.Wait.Remedy = savePodsFirst(o.Cluster, pod) + plan.Wait.Remedy
+	}
+	return plan, true
+}
+
+func findNameConflict(o *Observed) (Plan, bool) {
 	if o.Record.State == NotOwned {
 		name := resources.RecordName(o.Cluster)
 		return wait(recheckWaiting, ReasonNameConflict,
@@ -30,14 +43,28 @@ func ruleNameConflict(o *Observed) (Plan, bool) {
 	if o.ClientService == NotOwned {
 		return waitForName(o.Cluster, recheckWaiting), true
 	}
-	for i := range o.Pods {
-		if p := &o.Pods[i]; !p.Owned {
-			return wait(recheckWaiting, ReasonOldPods,
-				"pod "+p.Name+" of another cluster of this name still exists",
-				"If that cluster was deleted, Kubernetes deletes the pod. Otherwise delete the pod."), true
-		}
+	if pod := findPodOfAnother(o); pod != nil {
+		return wait(recheckWaiting, ReasonOldPods,
+			"pod "+pod.Name+" of another cluster of this name still exists",
+			"If Kubernetes deletes the pods of that cluster, wait. Otherwise delete the pod."), true
 	}
 	return Plan{}, false
+}
+
+// findPodOfAnother returns a pod that has the labels of this cluster, and that another object or none owns.
+func findPodOfAnother(o *Observed) *Pod {
+	i := slices.IndexFunc(o.Pods, func(p Pod) bool { return !p.Owned })
+	if i < 0 {
+		return nil
+	}
+	return &o.Pods[i]
+}
+
+// savePodsFirst comes before a remedy that deletes what an earlier cluster has left: members without PVCs hold the only
+// copy of its data, and its Services lead to them.
+func savePodsFirst(cluster *v1beta2.EtcdCluster, pod *Pod) string {
+	return fmt.Sprintf("The members of the earlier cluster, such as pod %s, may hold the only copy of its data. If they serve, save it first: "+
+		"an EtcdBackup with spec.etcdEndpoints [http://%s:%d] (https with TLS). Then: ", pod.Name, resources.ClientServiceName(cluster), resources.ClientPort)
 }
 
 // waitForName waits while the name of the client Service is taken.

@@ -137,6 +137,7 @@ func removeUnmanaged(o *Observed, m *Member) string {
 		return fmt.Sprintf("It is member %s of this cluster, and its peer URL was changed. Set the URL back: kubectl etcd ctl %s -n %s -- member update %s --peer-urls=%s.",
 			name, o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), resources.PeerURL(o.Cluster, name))
 	}
-	return fmt.Sprintf("Stop that member and remove it: kubectl etcd ctl %s -n %s -- member remove %s. Without the plugin: etcdctl member remove %s.",
+	// A member that is stopped first still counts, and the quorum may be lost with it.
+	return fmt.Sprintf("Remove that member, and stop it afterwards: kubectl etcd ctl %s -n %s -- member remove %s. Without the plugin: etcdctl member remove %s.",
 		o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), hexID(m.ID))
 }

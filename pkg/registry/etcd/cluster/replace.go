@@ -15,6 +15,7 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -70,8 +71,17 @@ func (r *ReplaceREST) checkReplaceable(cluster *v1beta2.EtcdCluster) error {
 		return r.conflict(cluster.Name, "the quorum is lost, so no member can join or be removed; see the condition QuorumLost for what brings it back")
 	case cluster.Status.Recovery.IsInProgress():
 		return r.conflict(cluster.Name, "a recovery is under way, which replaces all members; wait until status.recovery shows that it has ended")
+	case hasCorruptData(cluster):
+		return r.conflict(cluster.Name, "the data of the members differs (alarm CORRUPT): another member would copy that of the leader, which may be the wrong one. "+
+			"Find the member that differs first, as docs/how-to/corrupt-member.md says")
 	}
 	return nil
+}
+
+func hasCorruptData(cluster *v1beta2.EtcdCluster) bool {
+	return slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		return slices.ContainsFunc(m.Alarms, func(alarm string) bool { return strings.HasPrefix(alarm, string(etcd.AlarmCorrupt)) })
+	})
 }
 
 func validateReplaced(cluster *v1beta2.EtcdCluster, members []string) field.ErrorList {

@@ -133,6 +133,10 @@ func TestReplaceRejects(t *testing.T) {
 			status:  func(s *v1beta2.ClusterStatus) { s.Conditions = append(s.Conditions, lost) },
 			request: replacing("a-1"), want: apierrors.IsConflict, says: "the quorum is lost",
 		},
+		"data that differs": {
+			status:  func(s *v1beta2.ClusterStatus) { s.MemberStatuses[0].Alarms = []string{"CORRUPT (raised by 1)"} },
+			request: replacing("a-1"), want: apierrors.IsConflict, says: "corrupt-member.md",
+		},
 		"a recovery": {
 			status: func(s *v1beta2.ClusterStatus) {
 				s.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhasePending}
