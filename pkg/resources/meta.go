@@ -53,8 +53,8 @@ const (
 	// AnnotationRestart on an EtcdCluster asks for a restart of every member when its
 	// value changes. On a pod it is the request after which the pod was made.
 	AnnotationRestart = "etcd.database.coreos.com/restarted-at"
-	// AnnotationCancelOperation on an EtcdCluster is the ID of the operation in its status
-	// to cancel.
+	// AnnotationCancelOperation on an EtcdCluster is the ID of the operation, or of the recovery from a lost quorum, in its
+	// status to cancel.
 	AnnotationCancelOperation = "etcd.database.coreos.com/cancel-operation"
 	// AnnotationSuperseded on a pod is the ID of the container that runs an image
 	// that is no longer desired, and that image: "<id> <image>".

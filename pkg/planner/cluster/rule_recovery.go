@@ -7,6 +7,7 @@ import (
 	"slices"
 	"time"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -57,7 +58,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 			Cluster: o.Cluster.Name, Size: desiredSize(o.Cluster), Automatic: recoversUnasked(o), Persistent: isPersistent(o.Cluster),
 			Version: resources.Version(o.Cluster),
 		},
-		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: o.Record.Recoveries,
+		Recorded: o.Record.Recovery, Reported: reportedRecovery(o), Begun: o.Record.Recoveries,
 		RecordedID: o.Record.ClusterID, ReplacedID: replacedID(o),
 		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup, LossRestore: o.LossRestore,
 		Repeats:      RepeatsRestore(o, recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)),
@@ -83,6 +84,18 @@ func recoveryInput(o *Observed) *recovery.Input {
 		}
 	}
 	return in
+}
+
+// reportedRecovery is the recovery in the status. A user may have cancelled it; a restore is cancelled by the deletion of
+// its EtcdRestore.
+func reportedRecovery(o *Observed) *v1beta2.RecoveryStatus {
+	r := o.Cluster.Status.Recovery
+	if r == nil || r.ID == "" || r.Trigger == v1beta2.RecoveryTriggerRestore || o.Cluster.Annotations[resources.AnnotationCancelOperation] != r.ID {
+		return r
+	}
+	cancelled := r.DeepCopy()
+	cancelled.Cancelled = true
+	return cancelled
 }
 
 // recoveryPodInput is what of the pod of the recovery member decides; nil if there is none.

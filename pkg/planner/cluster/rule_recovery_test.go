@@ -263,6 +263,27 @@ func TestRecoveryMemberIsGuarded(t *testing.T) {
 	})
 }
 
+// TestRecoveryIsCancelled: the annotation that cancels an operation ends a recovery that has replaced nothing, and no other.
+func TestRecoveryIsCancelled(t *testing.T) {
+	cancels := func(id string) func(*Observed) {
+		return func(o *Observed) {
+			o.Cluster.Status.Recovery = o.Record.Recovery.DeepCopy()
+			o.Cluster.Annotations = map[string]string{resources.AnnotationCancelOperation: id}
+		}
+	}
+	const survivor = "a:noleader,index=90 b:nopod,index=0 c:nopod,index=0"
+	o := observed(t, 3, survivor, noQuorum, recorded(filling), recoveryPod(0))
+	id := o.Record.Recovery.ID
+	if wait := Decide(o).Wait; wait == nil || !strings.Contains(wait.Remedy, "kubectl etcd cancel c.") {
+		t.Errorf("no remedy says how it is cancelled: %+v", wait)
+	}
+	checkDecisions(t, []decision{
+		{"it is cancelled", 3, survivor, edits(noQuorum, recorded(filling), recoveryPod(0), cancels(id)), "recovery: DeleteRecoveryMember seed, RecordRecovery Abandoned"},
+		{"another recovery was cancelled", 3, survivor, edits(noQuorum, recorded(filling), recoveryPod(0), cancels("other")), "recovery: GuardRecoveryMember, wait WaitingForRecoveryMember"},
+		{"a restore has its own way", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0), cancels(id)), "steady"},
+	})
+}
+
 func TestRecoveryIsTold(t *testing.T) {
 	o := observed(t, 3, "a:noleader,index=90 b:nopod,index=0 c:down,index=0", noQuorum)
 	status := Status(o, Decide(o))

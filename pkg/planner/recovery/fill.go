@@ -25,9 +25,9 @@ const (
 func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	restores := r.Trigger == v1beta2.RecoveryTriggerRestore
 	switch {
-	case r.Cancelled:
+	case r.Cancelled && !in.mayHoldOnlyCopy(r):
 		return in.abandon(r, "it was cancelled"), true
-	case in.Desired.Size == 0 && (in.refills(r) || !in.hasRecoveryPVC(r)):
+	case in.Desired.Size == 0 && !in.mayHoldOnlyCopy(r):
 		return in.abandon(r, "the cluster is declared to have no members"), true
 	case !restores && in.Linearizable:
 		return in.abandon(r, "a quorum of the members responds again"), true
@@ -151,7 +151,7 @@ func (in *Input) waitForRecoveryMember(r *v1beta2.RecoveryStatus) Decision {
 		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet+" "+in.abandonRemedy(r))
 	}
 	if in.refills(r) {
-		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet)
+		return wait(OnResponse, ReasonWaitingForRecoveryMember, message, diagnosis.NoActionYet+" "+in.cancelRemedy())
 	}
 	others := ""
 	if best := in.source(""); best != nil {
@@ -195,6 +195,15 @@ func (in *Input) abandonRemedy(r *v1beta2.RecoveryStatus) string {
 		return "To discard the copy of the recovery member, delete pod " + r.RecoveryMember + ". The recovery starts again only from a member that has lost no more, or if member " +
 			r.Source.Member + " cannot come back. Otherwise it is abandoned" + kept
 	}
+}
+
+// cancelRemedy says how a person ends a recovery whose source responds. Nothing was changed by it.
+func (in *Input) cancelRemedy() string {
+	remedy := "To end the recovery and choose another source, cancel it: kubectl etcd cancel " + in.Desired.Cluster + "."
+	if in.Desired.Automatic {
+		remedy += " Set spec.recovery.quorumLoss to Manual first, or another recovery begins."
+	}
+	return remedy
 }
 
 // pauses is true while a recovery member that Kubernetes has ended is not created
@@ -278,6 +287,12 @@ func (in *Input) hasRecoveryPVC(r *v1beta2.RecoveryStatus) bool {
 func (in *Input) isOutdated() bool {
 	p := in.RecoveryMember.Pod
 	return p != nil && !p.isEnding() && !p.Running && p.Outdated
+}
+
+// mayHoldOnlyCopy is true for a recovery member that cannot be filled again, and whose PVC may have been filled. Only a
+// person who deletes that PVC discards it.
+func (in *Input) mayHoldOnlyCopy(r *v1beta2.RecoveryStatus) bool {
+	return !in.refills(r) && in.hasRecoveryPVC(r)
 }
 
 // refills is true while what fills the recovery member still exists. If it does not, the

@@ -82,6 +82,7 @@ func TestOnlyCopyIsKept(t *testing.T) {
 		{"its source responds", noLeader, edits(recorded(filling), memberPod("", onPVC, terminating)), "StartAgain"},
 		{"a person deletes its PVC", lower, edits(recorded(filling), memberPod("", discarded)), "Abandon"},
 		{"its PVC is being deleted, and its source responds", noLeader, edits(recorded(filling), memberPod("", discarded)), revives},
+		{"it is cancelled", nothing, edits(recorded(filling), memberPod("", onPVC), asked(cancelled)), "ReviveOldMembers, wait SourceLost"},
 		{"the cluster is to have no members", nothing, edits(recorded(filling), memberPod("", onPVC), size(0)), "ReviveOldMembers, wait SourceLost"},
 		{"the PVC that filled it is lost", nothing, edits(recorded(filling, fromVolume), memberPod("", onPVC, terminating)), ends},
 		{"the PVC that filled it is lost, and a member responds", "a:nopod b:noleader,index=80 c:nopod d:nopod e:nopod", edits(recorded(filling, fromVolume), memberPod("", onPVC)), "ReviveOldMembers, wait SourceLost"},

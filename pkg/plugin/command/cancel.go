@@ -5,6 +5,7 @@ package command
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	"github.com/spf13/cobra"
@@ -15,11 +16,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
+// errNotCancelled means that a recovery cannot be cancelled here or now.
+var errNotCancelled = errors.New("the recovery was not cancelled")
+
 func (a *app) cancelCommand() *cobra.Command {
 	o := &changeOptions{}
 	cmd := &cobra.Command{
 		Use:               "cancel NAME",
-		Short:             "Cancel the defragmentation, restart or replacement that is under way",
+		Short:             "Cancel the defragmentation, restart, replacement or recovery that is under way",
 		Args:              takes(1, 1),
 		ValidArgsFunction: a.completeClusters,
 		RunE:              func(cmd *cobra.Command, args []string) error { return a.cancel(cmd.Context(), o, args[0]) },
@@ -34,6 +38,9 @@ func (a *app) cancel(ctx context.Context, o *changeOptions, name string) error {
 		return err
 	}
 	op := t.cluster.Status.Operation
+	if r := t.cluster.Status.Recovery; r.IsInProgress() {
+		return a.cancelRecovery(ctx, o, t, r)
+	}
 	if op.IsOver() {
 		fmt.Fprintf(a.Out, "No operation of %s is under way.\n", t)
 		return nil
@@ -72,4 +79,45 @@ func lookAtCancellation(t *target, cancelled *v1beta2.ClusterOperation) state {
 			outcome: fmt.Sprintf("%s of %s has ended: %s. %s", op.Type, t, report.OperationAmount(op), op.Message),
 		}
 	}
+}
+
+// cancelRecovery cancels a recovery from a lost quorum. From its cutover on nothing ends it.
+func (a *app) cancelRecovery(ctx context.Context, o *changeOptions, t *target, r *v1beta2.RecoveryStatus) error {
+	switch {
+	case r.Trigger == v1beta2.RecoveryTriggerRestore:
+		return fmt.Errorf("%w: an EtcdRestore makes it; delete that EtcdRestore: kubectl get etcdrestores -n %s", errNotCancelled, t.cluster.Namespace)
+	case r.Phase != v1beta2.RecoveryPhasePending && r.Phase != v1beta2.RecoveryPhaseFilling:
+		return fmt.Errorf("%w: it has replaced the old members; see kubectl etcd why %s -n %s", errNotCancelled, t.cluster.Name, t.cluster.Namespace)
+	}
+	send := func(ctx context.Context, dryRun bool) error {
+		return t.annotate(ctx, resources.AnnotationCancelOperation, r.ID, dryRun)
+	}
+	return a.carryOut(ctx, o, t, change{
+		title: "Cancellation of the recovery of " + t.String(),
+		plan: func(ctx context.Context) ([]string, error) {
+			lines := []string{fmt.Sprintf("Cancellation of recovery %s of %s. The old members stay as they are, and recovery member %s is deleted.", r.ID, t, r.RecoveryMember)}
+			if v := t.cluster.Spec.Recovery; v != nil && v.QuorumLoss == v1beta2.RecoveryAutomatic {
+				lines = append(lines, "  Another recovery begins while spec.recovery.quorumLoss is Automatic: set it to Manual first.")
+			}
+			return lines, send(ctx, true)
+		},
+		request: func(ctx context.Context) (func(context.Context) (state, error), string, error) {
+			if err := send(ctx, false); err != nil {
+				return nil, "", err
+			}
+			return t.readThen(func(t *target) (state, error) { return lookAtCancelledRecovery(t, r.ID), nil }), "", nil
+		},
+	})
+}
+
+func lookAtCancelledRecovery(t *target, id string) state {
+	r := t.cluster.Status.Recovery
+	if r == nil || r.ID != id || !r.IsInProgress() {
+		outcome := fmt.Sprintf("The recovery of %s has ended.", t)
+		if r != nil && r.ID == id {
+			outcome = fmt.Sprintf("The recovery of %s has ended (%s): %s.", t, r.Phase, r.Message)
+		}
+		return state{done: true, outcome: outcome}
+	}
+	return state{step: progress.Step{Text: "recovery member " + r.RecoveryMember + " is deleted"}}
 }
