@@ -155,7 +155,7 @@ func writesRejected(o *Observed) *rejection {
 	if m := findCorrupt(o.Etcd.Members); m != nil {
 		return &rejection{reason: ReasonDataCorrupt, message: "etcd has found that the data of its members differs, and rejects writes: " + strings.Join(AlarmTexts(m), ", ") +
 			". Which member is wrong is for a person to find: the alarm names the first one that differs from the leader, and the leader may be the wrong one. " +
-			"Save the data of each member before anything else, and follow docs/how-to/corrupt-member.md."}
+			"Save the data of each member before anything else, follow docs/how-to/corrupt-member.md, and disarm the alarm at the end: kubectl etcd ctl " + o.Cluster.Name + " -n " + o.Cluster.Namespace + " -- alarm disarm."}
 	}
 	if len(listNoSpace(o.Etcd.Members)) == 0 {
 		return nil
