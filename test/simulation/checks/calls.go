@@ -98,7 +98,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	if p.Dir.Doomed {
 		return
 	}
-	if c.w.Etcd.Unreachable[p.Run.Name()] && c.isRequestedAway(p.Run.Name()) {
+	if c.w.Etcd.Unreachable[p.Run.Name()] && (c.isRequestedAway(p.Run.Name()) || c.isOutdatedWithoutPVC(p.Run.Name())) {
 		return // the controller does not reach it for a hand-over, and a person wants it to go
 	}
 	if look.Leads(id) {
@@ -117,6 +117,15 @@ func (c *Checks) isRequestedAway(name string) bool {
 	}
 	op := cluster.Status.Operation
 	return op.Type == v1beta2.OperationReplace && !op.IsOver() && slices.Contains(op.Members, name)
+}
+
+// isOutdatedWithoutPVC is true for a member whose pod is not what is declared, and that another member replaces, because
+// its data ends with the pod.
+func (c *Checks) isOutdatedWithoutPVC(name string) bool {
+	cluster, found := kubernetes.Lookup[*v1beta2.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
+	pod, exists := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, name)
+	persistent := found && cluster.Spec.Pod != nil && cluster.Spec.Pod.PersistentVolumeClaimSpec != nil
+	return found && exists && !persistent && pod.Annotations[resources.AnnotationTemplate] != resources.TemplateHash(cluster)
 }
 
 // canGoFirst is true for a member that a person wants replaced and that does not run, in an etcd
