@@ -4,10 +4,12 @@
 package checks
 
 import (
+	"maps"
 	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
@@ -15,8 +17,9 @@ import (
 )
 
 const (
-	// sayTime is how soon a controller reports what it has observed last.
-	sayTime = time.Second
+	// sayTime is how soon a controller reports what it has observed last: where a Service leads is known
+	// some time after the Service was created.
+	sayTime = 3 * time.Second
 	// restTime is how long a cluster must stay as declared.
 	restTime = 2 * time.Minute
 	// leastPace is how often a controller looks at a cluster at rest at least.
@@ -42,6 +45,15 @@ func (c *Checks) countRestarts() int {
 	return n
 }
 
+// podsOfNow returns the UIDs of the pods that exist.
+func (c *Checks) podsOfNow() map[types.UID]bool {
+	pods := map[types.UID]bool{}
+	for _, object := range c.w.Store.List(kubernetes.KindPod) {
+		pods[object.(*corev1.Pod).UID] = true
+	}
+	return pods
+}
+
 // Rests makes sure that a cluster that is as declared stays so, and that the
 // controller writes nothing while it does. It returns false if that must be looked at
 // again.
@@ -50,7 +62,7 @@ func (c *Checks) Rests() bool {
 	c.w.Advance(sayTime)
 	only := c.w.Controllers[0]
 	writes, reconciles, recovered, stalled := only.Writes, only.Reconciles, c.w.Stats.Recovered, c.isStalled()
-	restarts := c.countRestarts()
+	restarts, pods := c.countRestarts(), c.podsOfNow()
 	c.w.Advance(c.Rest)
 	if c.w.Stats.Recovered > recovered {
 		return false // a member has come back late, and the cluster has recovered from it
@@ -66,6 +78,9 @@ func (c *Checks) Rests() bool {
 	cluster, _ := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	l := c.recorded[string(cluster.UID)]
 	lost := l != nil && l.QuorumLost
+	if lost && !maps.Equal(pods, c.podsOfNow()) {
+		return false // without a quorum, one member after the other restarts as it is declared
+	}
 	if !stalled && c.isStalled() {
 		writes++ // it reports once that the same wait has lasted for too long
 	}
