@@ -175,6 +175,17 @@ func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ strin
 	return &container, nil
 }
 
+// DropSource takes the PVC that a recovery reads from the pod of its recovery member, because no pod starts with a PVC
+// that is lost. The init containers still look for the marker of this recovery in the data directory: etcd starts if
+// the data is complete, and the pod fails and says so if it is not.
+func DropSource(pod *corev1.Pod) {
+	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sourceVolume })
+	for i := range pod.Spec.InitContainers {
+		ctr := &pod.Spec.InitContainers[i]
+		ctr.VolumeMounts = slices.DeleteFunc(ctr.VolumeMounts, func(m corev1.VolumeMount) bool { return m.Name == sourceVolume })
+	}
+}
+
 // fetchContainer fetches the snapshot, and adds to the pod what that needs.
 func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image string, pod *corev1.Pod) (*corev1.Container, error) {
 	request := &agent.Request{ID: fillID(c, r), FilledDir: dataDir, Fetch: &agent.Fetch{File: snapshotFile}}

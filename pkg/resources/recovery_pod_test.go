@@ -205,6 +205,30 @@ func TestRecoveryPodKnowsTheSecrets(t *testing.T) {
 	}
 }
 
+// TestDropSource: without the PVC that is lost, the pod keeps the containers that look for the marker, and still
+// counts as one that fills its data directory.
+func TestDropSource(t *testing.T) {
+	t.Parallel()
+	pod, err := RecoveryPod(lostCluster(true), recovery(func(r *v1beta2.RecoveryStatus) { r.Source.PVC = "c-old" }), MemberPod{}, "agent")
+	if err != nil {
+		t.Fatal(err)
+	}
+	DropSource(pod)
+	if got := request(t, pod, InitFetch, agent.CommandSalvage); got.FilledDir != dataDir || !Fills(pod) {
+		t.Errorf("the marker is looked for in %q, and the pod fills: %t", got.FilledDir, Fills(pod))
+	}
+	if slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sourceVolume }) {
+		t.Error("the pod mounts a PVC that is lost")
+	}
+	for i := range pod.Spec.InitContainers {
+		for _, m := range pod.Spec.InitContainers[i].VolumeMounts {
+			if !slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == m.Name }) {
+				t.Errorf("init container %s mounts %s, which the pod does not have", pod.Spec.InitContainers[i].Name, m.Name)
+			}
+		}
+	}
+}
+
 // TestRecoveryPodReadsAVolume: etcd's own image reads the PVC of the old member, and only that
 // container sees it, read-only. Once the recovery member has its data, the pod has no part of that.
 func TestRecoveryPodReadsAVolume(t *testing.T) {

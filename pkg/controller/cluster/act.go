@@ -68,6 +68,18 @@ func (o outcome) revised(plan planner.Plan) planner.Plan {
 	return plan
 }
 
+// waitIfStaleLong has the status report an action that has been stale for long, unless the plan waits for something
+// that says more. Such an action is tried less often.
+func (o *outcome) waitIfStaleLong(w *planner.Wait, plan planner.Plan) {
+	if w == nil {
+		return
+	}
+	o.retryAfter = retryManual
+	if plan.Wait == nil {
+		o.wait = w
+	}
+}
+
 // waitFor returns the wait of an error that lasts until a user changes something; nil for an
 // error that may end by itself.
 func waitFor(err error) *planner.Wait {
@@ -111,6 +123,7 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 	defer cancel()
 	var result outcome
 	var failed []error
+	stale := false
 	for _, action := range plan.Actions {
 		err := carryOutUnlessBlocked(ctx, r, action, &result)
 		if errors.Is(err, errPolicyRestarts) {
@@ -127,6 +140,10 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 		case errors.Is(err, reconcile.ErrStale):
 			klog.FromContext(ctx).V(2).Info("Skipped an action: its observation is stale", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = reconcile.StaleRetry
+			if !isUpkeep(action) {
+				stale = true
+				result.waitIfStaleLong(r.stale.note(r.key, action, r.Clock.Now(), err), plan)
+			}
 		case errors.Is(err, reconcile.ErrNamespaceTerminating), errors.Is(err, reconcile.ErrNotOwned), errors.Is(err, errNotEnded), errors.Is(err, errNodesUnresponsive):
 			klog.FromContext(ctx).V(2).Info("Waiting for manual action", "action", fmt.Sprintf("%T", action), "err", err)
 			if !isUpkeep(action) {
@@ -150,6 +167,9 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 		if err != nil && !isUpkeep(action) {
 			break
 		}
+	}
+	if !stale {
+		r.stale.forget(r.key)
 	}
 	return result, errors.Join(failed...)
 }

@@ -192,11 +192,11 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	if err != nil {
 		return err
 	}
-	if err := requireSourceStopped(ctx, r, recovery); err != nil {
+	if err := requireSourceStopped(ctx, r, recovery, a.WithoutSource); err != nil {
 		return err
 	}
 	c, filled := atVersion(r.seen.Cluster, recovery.Version), *recovery
-	if recovery.Phase == v1beta2.RecoveryPhaseCutover && recovery.Source.Backup == nil {
+	if a.WithoutSource || recovery.Phase == v1beta2.RecoveryPhaseCutover && recovery.Source.Backup == nil {
 		// It holds the only copy: on an empty PVC it would never start.
 		if _, err := requireRecoveryPVC(ctx, r, recovery.RecoveryMember); err != nil {
 			return err
@@ -218,6 +218,9 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	pod, err := resources.RecoveryPod(c, &filled, r.seen.certified(resources.MemberPod{}), r.AgentImage)
 	if err != nil {
 		return err
+	}
+	if a.WithoutSource {
+		resources.DropSource(pod)
 	}
 	resources.CopyRecoveries(pod, record.Recoveries)
 	err = submitPod(ctx, r, r.Platform.Member(c, pod))

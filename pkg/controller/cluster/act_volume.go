@@ -57,13 +57,17 @@ func stopSource(ctx context.Context, r *run, a planner.StopSource) error {
 }
 
 // requireSourceStopped makes sure, in the live API, that no etcd runs on the PVC that a recovery
-// reads, and that the PVC stays.
-func requireSourceStopped(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) error {
+// reads, and that the PVC stays. A PVC that counts as lost must be lost: one that has only lost its labels gets these
+// back, so that the next observation shows the PVC.
+func requireSourceStopped(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus, lost bool) error {
 	if recovery.Source.PVC == "" || recovery.Phase != v1beta2.RecoveryPhaseFilling {
 		return nil
 	}
 	if err := requireEnded(ctx, r, recovery.Source.Member); err != nil {
 		return err
+	}
+	if lost {
+		return requireNoPVC(ctx, r, recovery.Source.PVC)
 	}
 	return requirePVC(ctx, r, recovery.Source.PVC)
 }

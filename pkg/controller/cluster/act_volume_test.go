@@ -150,6 +150,28 @@ func TestNoEtcdRunsOnAVolumeThatIsRead(t *testing.T) {
 			t.Errorf("%s: created %t, error %v", name, created, err)
 		}
 	}
+	for name, test := range map[string]struct {
+		edit func(*volumeSource)
+		want bool
+	}{
+		"its PVC no longer exists":                      {func(v *volumeSource) { v.pod, v.pvc = nil, nil }, true},
+		"its PVC is being deleted":                      {func(v *volumeSource) { v.pod, v.pvc.DeletionTimestamp = nil, ptr.To(metav1.Now()) }, true},
+		"its PVC exists all the same":                   {func(v *volumeSource) { v.pod = nil }, false},
+		"its PVC no longer exists, and its pod may run": {func(v *volumeSource) { v.pvc = nil }, false},
+		"the recovery member has no PVC either":         {func(v *volumeSource) { v.pod, v.pvc, v.others = nil, nil, nil }, false},
+	} {
+		v := newVolumeSource(t)
+		v.others = []string{"PVC c-new"}
+		r, recovery := v.run(), resources.ParseRecord(v.kept).Recovery
+		test.edit(v)
+		err := createRecoveryMember(t.Context(), r, planner.CreateRecoveryMember{Recovery: *recovery, WithoutSource: true})
+		if created := v.made != nil; created != test.want || test.want == errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("%s: created %t, error %v", name, created, err)
+		}
+		if v.made != nil && mounts(v.made.Spec.Volumes, "c-a") {
+			t.Errorf("%s: the pod mounts a PVC that is lost", name)
+		}
+	}
 	for phase, want := range map[v1beta2.RecoveryPhase]bool{v1beta2.RecoveryPhaseFilling: false, v1beta2.RecoveryPhaseCutover: false, v1beta2.RecoveryPhaseAbandoned: true} {
 		v := newVolumeSource(t)
 		r := v.run() // it was observed before

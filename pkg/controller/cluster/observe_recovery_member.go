@@ -48,6 +48,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
 	r.seen.RecoveryMember.Pod, r.seen.RecoveryMember.Unfilled = &observed, !lost && resources.IsUnfilled(pvc)
 	r.seen.RecoveryMember.LacksPVC = lost && mounts(pod.Spec.Volumes, recovery.RecoveryMember)
+	r.seen.RecoveryMember.MountsSource = recovery.Source.PVC != "" && mounts(pod.Spec.Volumes, recovery.Source.PVC)
 	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.IsHidden(pod.Labels, r.seen.Cluster.Name)
 	if recovery.Phase == v1beta2.RecoveryPhaseFilling {
 		observed.AwaySince, observed.AwayWhy = away(ctx, r, pod)

@@ -59,6 +59,7 @@ type Reconciler struct {
 	held     reconcile.Held
 	creation reconcile.CreationBackoff
 	disarms  disarmMemory
+	stale    staleActions
 	reports  nodeReporting
 	orphaned orphanedpvc.Reporter
 }
@@ -92,6 +93,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		r.secrets.forget(key)
 		r.creation.Forget(key)
 		r.disarms.forget(key)
+		r.stale.forget(key)
 		r.reports.forget(key)
 		r.Background.Forget(key)
 		r.keep(key)

@@ -20,8 +20,11 @@ type StopSource struct {
 	Lost     []string
 }
 
-// CreateRecoveryMember creates the recovery member and its PVC, hidden from the Services.
-type CreateRecoveryMember struct{ Recovery v1beta2.RecoveryStatus }
+// CreateRecoveryMember creates the recovery member and its PVC, hidden from the Services. See recovery.Fill.
+type CreateRecoveryMember struct {
+	Recovery      v1beta2.RecoveryStatus
+	WithoutSource bool
+}
 
 // VerifyWrite makes etcd commit a write.
 type VerifyWrite struct{ Of WriteTarget }

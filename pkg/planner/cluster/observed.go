@@ -128,6 +128,8 @@ type RecoveryMember struct {
 	// Unfilled is true if its volume was lost after it had served, so that each pod for it fills the new one. LacksPVC
 	// is true if its own PVC does not exist: the pod never runs.
 	Unfilled, LacksPVC bool
+	// MountsSource is true if its pod mounts the PVC that the recovery reads.
+	MountsSource bool
 	// Serves is true if it responds and leads.
 	Serves bool
 	// ClusterID in its response.

@@ -80,6 +80,8 @@ const (
 	ReasonRestoreNotFound Reason = "RestoreNotFound"
 	// ReasonSourceLost: the member from which a recovery copies its data no longer exists. Ends when another member responds, or the recovery is abandoned.
 	ReasonSourceLost Reason = recovery.ReasonSourceLost
+	// ReasonStaleObservation: for minutes, Kubernetes or etcd has contradicted what the controller observed, so the next step was not carried out. Ends when both agree.
+	ReasonStaleObservation Reason = "StaleObservation"
 	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.
 	ReasonUnmanagedMember Reason = "UnmanagedMember"
 	// ReasonVersionStep: etcd cannot move from the version that runs to the declared one in one step. Ends when spec.version changes.

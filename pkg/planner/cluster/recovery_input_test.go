@@ -25,7 +25,7 @@ func TestRecoveryInput(t *testing.T) {
 		recoveryPod(0xbeef, func(r *RecoveryMember) {
 			r.Pod.Finished, r.Pod.Terminating, r.Pod.Waiting, r.Pod.Made = true, true, "Evicted", made
 			r.HasPVC = true
-			r.Pod.Node, r.Pod.AwaySince, r.Pod.AwayWhy = "node-r", testNow.Add(-time.Hour), away
+			r.Pod.Node, r.Pod.EndsBy, r.Pod.AwaySince, r.Pod.AwayWhy = "node-r", ends, testNow.Add(-time.Hour), away
 		}),
 		func(o *Observed) {
 			podByName(o.Pods, "c").EndsBy, podByName(o.Pods, "c").NodeNotReady = ends, true
@@ -43,7 +43,7 @@ func TestRecoveryInput(t *testing.T) {
 			{Name: "c", Node: "node-c", Evidence: diagnosis.DeletionRequested, EndsBy: ends, NodeNotReady: true},
 		},
 		RecoveryMember: recovery.RecoveryMember{
-			Pod:    &recovery.RecoveryPod{Finished: true, Terminating: true, Running: true, Away: true, AwayWhy: away, Waiting: "Evicted", Made: made},
+			Pod:    &recovery.RecoveryPod{Finished: true, Terminating: true, Running: true, Away: true, AwayWhy: away, Waiting: "Evicted", Node: "node-r", Made: made, EndsBy: ends},
 			Hidden: true, HasPVC: true, Serves: true, ClusterID: "beef",
 		},
 	}
@@ -64,7 +64,10 @@ func TestRecoveryInput(t *testing.T) {
 		"its PVC is being deleted": {func(o *Observed) { o.RecoveryMember.HasPVC, o.RecoveryMember.PVCDeleted = false, true }, func(in *recovery.Input) {
 			in.RecoveryMember.HasPVC, in.RecoveryMember.PVCDeleted = false, true
 		}},
-		"it has no node yet": {func(o *Observed) { o.RecoveryMember.Pod.Node = "" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Away = false }},
+		"it has no node yet": {func(o *Observed) { o.RecoveryMember.Pod.Node = "" }, func(in *recovery.Input) {
+			in.RecoveryMember.Pod.Away, in.RecoveryMember.Pod.Node = false, ""
+		}},
+		"it mounts the PVC that the recovery reads": {func(o *Observed) { o.RecoveryMember.MountsSource = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.MountsSource = true }},
 		"the recorded ID is not known": {func(o *Observed) { o.Record.ClusterID, o.Etcd.ClusterID = unknownClusterID, 0xabc }, func(in *recovery.Input) {
 			in.RecordedID, in.ReplacedID, in.ClusterID = "", "abc", "abc"
 		}},
@@ -105,6 +108,7 @@ func TestRecoveryActions(t *testing.T) {
 		{recovery.Abandon{Recovery: next}, []Action{RecordRecovery{Recovery: next}}},
 		{recovery.StartAgain{Recovery: now}, []Action{DeleteRecoveryMember{Name: "r"}, RecordRecovery{Recovery: now}}},
 		{recovery.Fill{Recovery: now}, []Action{CreateRecoveryMember{Recovery: now}}},
+		{recovery.Fill{Recovery: now, WithoutSource: true}, []Action{CreateRecoveryMember{Recovery: now, WithoutSource: true}}},
 		{recovery.BeginCutover{Recovery: now}, []Action{VerifyWrite{Of: WriteToRecoveryMember}, RecordRecovery{Recovery: now}}},
 		{recovery.RestartRecoveryMember{}, []Action{DeletePod{Name: "seed", UID: "pod-seed", Why: DeleteUnpublished}}},
 		{recovery.Fence{Recovery: now, Next: next}, []Action{FenceOldMembers{Recovery: now}, RecordRecovery{Recovery: next}}},

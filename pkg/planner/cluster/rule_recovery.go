@@ -110,6 +110,7 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	return &recovery.RecoveryPod{
 		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running && !unreachable, Outdated: outdated,
 		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made, Fills: p.Fills && !o.RecoveryMember.Unfilled, LacksPVC: o.RecoveryMember.LacksPVC,
+		Node: p.Node, MountsSource: o.RecoveryMember.MountsSource, EndsBy: p.EndsBy,
 	}
 }
 

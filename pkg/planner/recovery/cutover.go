@@ -28,11 +28,14 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 		// It has all of the data on its own volume. As an ordinary member it comes back although what it was filled
 		// from no longer exists, and keeps no Secret, cloud identity or PVC of an old member in use.
 		if p.Terminating {
-			return wait(OnEvent, ReasonWaitingForRecoveryMember, "recovery member "+r.RecoveryMember+" restarts without what has filled it", diagnosis.NoActionYet)
+			return in.waitForEnd(r, "recovery member "+r.RecoveryMember+" restarts without what has filled it")
 		}
 		return Decision{Step: RestartRecoveryMember{}}
 	case (p.Finished && !p.Terminating) || (in.isOutdated() && (in.Desired.Persistent || in.refills(r))):
 		return Decision{Step: RestartRecoveryMember{}}
+	}
+	if p.Terminating && !in.RecoveryMember.Serves {
+		return in.waitForEnd(r, "recovery member "+r.RecoveryMember+" starts again when its pod has ended")
 	}
 	if !in.RecoveryMember.Serves || in.RecoveryMember.ClusterID != r.ClusterID {
 		return wait(OnResponse, ReasonWaitingForRecoveryMember,

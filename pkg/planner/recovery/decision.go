@@ -76,8 +76,12 @@ type (
 	Abandon struct{ Recovery v1beta2.RecoveryStatus }
 	// StartAgain deletes the recovery member and records that another must be filled.
 	StartAgain struct{ Recovery v1beta2.RecoveryStatus }
-	// Fill creates the recovery member, whose agent fills it.
-	Fill struct{ Recovery v1beta2.RecoveryStatus }
+	// Fill creates the recovery member, whose agent fills it. WithoutSource is true if the PVC that the recovery reads
+	// is lost: the pod goes without that PVC, and starts only if the recovery member was filled before.
+	Fill struct {
+		Recovery      v1beta2.RecoveryStatus
+		WithoutSource bool
+	}
 	// StopSource deletes the pod of the member whose PVC the recovery reads. Lost are the voters,
 	// which must be confirmed to be gone first.
 	StopSource struct {

@@ -56,7 +56,7 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	}
 	switch {
 	case in.RecoveryMember.Pod == nil:
-		return Decision{Step: Fill{Recovery: *r}}, true
+		return Decision{Step: Fill{Recovery: *r, WithoutSource: in.hasLostPVC(r)}}, true
 	case in.RecoveryMember.Serves && in.RecoveryMember.ClusterID != r.OldClusterID:
 		return in.beginCutover(r), true
 	case restores && in.Bootstrapped:
@@ -134,10 +134,13 @@ func (in *Input) keepCopy(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		return Decision{}, false
 	case in.RecoveryMember.PVCDeleted:
 		return in.abandon(r, "the deletion of PVC "+r.RecoveryMember+" of the recovery member was requested"), true
+	case !p.isEnding() && p != nil && p.MountsSource && p.Node == "" && in.hasLostPVC(r):
+		// No node takes a pod with a PVC that is lost. On a node the pod may still be copying that PVC.
+		return Decision{Step: RestartRecoveryMember{}}, true
 	case !p.isEnding():
 		return Decision{}, false
 	case p.Terminating:
-		return wait(OnEvent, ReasonWaitingForRecoveryMember, "the pod of recovery member "+r.RecoveryMember+" is created again on its PVC when it has ended", diagnosis.NoActionYet), true
+		return in.waitForEnd(r, "recovery member "+r.RecoveryMember+" starts again on its PVC when its pod has ended"), true
 	default:
 		return Decision{Step: RestartRecoveryMember{}}, true
 	}
@@ -165,7 +168,20 @@ func (in *Input) waitForRecoveryMember(r *v1beta2.RecoveryStatus) Decision {
 		others = ", and no other member responds"
 	}
 	return wait(OnResponse, ReasonSourceLost, message+"; member "+r.Source.Member+", its source, no longer exists"+others,
-		"No action needed if recovery member "+r.RecoveryMember+" serves, or if another member responds that has lost no more: then the recovery starts again from that member. "+in.abandonRemedy(r))
+		in.lostRemedy(r)+" "+in.abandonRemedy(r))
+}
+
+// lostRemedy says what continues a recovery whose source is lost.
+func (in *Input) lostRemedy(r *v1beta2.RecoveryStatus) string {
+	serves := "No action needed if recovery member " + r.RecoveryMember + " serves"
+	switch {
+	case r.Source.PVC == "":
+		return serves + ", or if another member responds that has lost no more: then the recovery starts again from that member."
+	case in.RecoveryMember.HasPVC && in.RecoveryMember.Pod != nil && in.RecoveryMember.Pod.MountsSource && !in.RecoveryMember.Pod.Running:
+		return serves + ". If its pod cannot mount PVC " + r.Source.PVC + ", delete pod " + r.RecoveryMember + ": another pod starts on the PVC of the recovery member if that was filled."
+	default:
+		return serves + "."
+	}
 }
 
 // whyNoSource says why a member that responds does not take the place of the source.
@@ -293,6 +309,11 @@ func (in *Input) isOutdated() bool {
 // person who deletes that PVC discards it.
 func (in *Input) mayHoldOnlyCopy(r *v1beta2.RecoveryStatus) bool {
 	return !in.refills(r) && in.hasRecoveryPVC(r)
+}
+
+// hasLostPVC is true if the PVC that the recovery reads no longer exists or is being deleted.
+func (in *Input) hasLostPVC(r *v1beta2.RecoveryStatus) bool {
+	return r.Source.PVC != "" && !in.refills(r)
 }
 
 // refills is true while what fills the recovery member still exists. If it does not, the

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
 func TestFill(t *testing.T) {
@@ -85,9 +86,29 @@ func TestOnlyCopyIsKept(t *testing.T) {
 		{"it is cancelled", nothing, edits(recorded(filling), memberPod("", onPVC), asked(cancelled)), "ReviveOldMembers, wait SourceLost"},
 		{"the cluster is to have no members", nothing, edits(recorded(filling), memberPod("", onPVC), size(0)), "ReviveOldMembers, wait SourceLost"},
 		{"the PVC that filled it is lost", nothing, edits(recorded(filling, fromVolume), memberPod("", onPVC, terminating)), ends},
+		{"the PVC that filled it is lost, and its pod too", nothing, edits(recorded(filling, fromVolume), memberPod("", onPVC, noPod)), "Fill without source " + recoveryMember},
+		{"the PVC that filled it is being deleted, and its pod is lost", nothing, edits(endingPVC("a"), recorded(filling, fromVolume), memberPod("", onPVC, noPod)), "Fill without source " + recoveryMember},
+		{"the PVC that filled it is lost before a node takes its pod", nothing, edits(recorded(filling, fromVolume), memberPod("", onPVC, crashes, mountsSource("")), persist), "RestartRecoveryMember"},
+		{"the PVC that filled it is lost when a node has its pod", nothing, edits(recorded(filling, fromVolume), memberPod("", onPVC, crashes, mountsSource("n"))), "ReviveOldMembers, wait SourceLost"},
+		{"a node takes its pod, and its source exists", "a:nopod,claim b:nopod c:nopod", edits(recorded(filling, fromVolume), memberPod("", onPVC, crashes, mountsSource(""))), revives},
 		{"the PVC that filled it is lost, and a member responds", "a:nopod b:noleader,index=80 c:nopod d:nopod e:nopod", edits(recorded(filling, fromVolume), memberPod("", onPVC)), "ReviveOldMembers, wait SourceLost"},
 		{"the PVC that filled it is lost, and the loss is no longer proven", "a:nopod b:nopod c:nopod", edits(unmanagedPods(true, "d"), recorded(filling, fromVolume), memberPod("", onPVC)), "ReviveOldMembers, wait SourceLost"},
 	})
+}
+
+// mountsSource has the pod of the recovery member mount the PVC that the recovery reads.
+func mountsSource(node string) func(*RecoveryMember) {
+	return func(m *RecoveryMember) { m.Pod.MountsSource, m.Pod.Node = true, node }
+}
+
+// endingPVC adds a PVC that is being deleted.
+func endingPVC(name string) func(*Input) {
+	return func(in *Input) { in.Facts.PVCs = append(in.Facts.PVCs, diagnosis.PVC{Name: name, Terminating: true}) }
+}
+
+// overdue has the node of the recovery member not report that its pod has ended.
+func overdue(m *RecoveryMember) {
+	m.Pod.Terminating, m.Pod.Node, m.Pod.EndsBy = true, "n9", testNow.Add(-time.Minute)
 }
 
 func notReadyNode(p *Pod) { p.NodeNotReady = true }
@@ -212,6 +233,12 @@ func TestWaitNamesTheWayOut(t *testing.T) {
 			"no longer exists", "set spec.recovery.quorumLoss to Manual and delete PVC r"},
 		{"the source no longer exists, and a member with less responds", input(t, "a:nopod b:noleader,index=80 c:nopod", recorded(filling), memberPod("")),
 			"no longer exists; member b responds, and is no source: it has read the log up to index 80", "delete pod r"},
+		{"the source is a PVC that is lost, and its pod is on a node", input(t, nothing, recorded(filling, fromVolume), memberPod("", func(m *RecoveryMember) { m.HasPVC = true }, crashes, mountsSource("n"))),
+			"member a, its source, no longer exists", "If its pod cannot mount PVC a, delete pod r: another pod starts on the PVC of the recovery member"},
+		{"the pod of the only copy ends", input(t, nothing, recorded(filling), memberPod("", func(m *RecoveryMember) { m.HasPVC = true }, terminating)), "pod r is being deleted", "No action needed"},
+		{"the node of the only copy is off", input(t, nothing, recorded(filling), memberPod("", func(m *RecoveryMember) { m.HasPVC = true }, overdue)), "its node n9 has not reported", "Bring the node back."},
+		{"the node is off at the cutover", input(t, nothing, persist, recorded(cutover), memberPod("", fills, overdue)), "its node n9 has not reported", "Bring the node back."},
+		{"the node of an ordinary recovery member is off", input(t, nothing, persist, recorded(cutover), memberPod("", overdue)), "its node n9 has not reported", "Bring the node back."},
 		{"the pod does not run", input(t, noLeader, recorded(filling), memberPod("", func(m *RecoveryMember) { m.Pod.Waiting = "ImagePullBackOff" })),
 			"recovery member r does not serve yet: ImagePullBackOff", "No action needed"},
 	} {

@@ -115,8 +115,12 @@ type RecoveryPod struct {
 	// Fills is true if the pod has what fills its data directory, and does not need it again after it has served.
 	// LacksPVC is true if its own PVC does not exist.
 	Fills, LacksPVC bool
-	// Made is when the pod was made.
-	Made time.Time
+	// Node is empty until the scheduler has chosen one. MountsSource is true if the pod mounts the PVC that the recovery
+	// reads.
+	Node         string
+	MountsSource bool
+	// Made is when the pod was made, and EndsBy when its node must have ended it after its deletion was requested.
+	Made, EndsBy time.Time
 }
 
 // isEnding is true for a pod that exists and has ended or is about to.

@@ -244,7 +244,7 @@ func published(in *Input) {
 }
 func crashes(m *RecoveryMember)     { m.Pod.Running = false }
 func outdated(m *RecoveryMember)    { m.Pod.Outdated = true }
-func terminating(m *RecoveryMember) { m.Pod.Terminating = true }
+func terminating(m *RecoveryMember) { m.Pod.Terminating, m.Pod.EndsBy = true, testNow }
 
 // evicted is a recovery member that Kubernetes has ended, which was made some time before now.
 func evicted(ago time.Duration) func(*RecoveryMember) {
@@ -312,6 +312,9 @@ func describeStep(step Step) string {
 		}
 		return text
 	case Fill:
+		if s.WithoutSource {
+			kind += " without source"
+		}
 		return kind + " " + s.Recovery.RecoveryMember
 	case RequestRestore:
 		return kind + " " + s.Name + " from " + s.Backup + " lost " + strings.Join(s.Lost, " ")

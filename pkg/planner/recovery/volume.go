@@ -4,6 +4,8 @@
 package recovery
 
 import (
+	"time"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
@@ -42,12 +44,24 @@ func (in *Input) stopSource(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		if p.Name != r.Source.Member || p.Evidence != diagnosis.DeletionRequested {
 			continue
 		}
-		if in.Now.Sub(p.EndsBy) > unresponsiveAfter {
-			return waitFor(diagnosis.MissingEnd(p.Name, p.Node), "Bring the node back. "+diagnosis.ConfirmNodeOff)
-		}
-		return waitFor("pod "+p.Name+" is being deleted", diagnosis.NoActionYet)
+		return waitFor(in.missingEnd(p.Name, p.Node, p.EndsBy))
 	}
 	return Decision{Step: StopSource{Recovery: *r, Lost: in.Facts.LostVoters()}}, true
+}
+
+// missingEnd says why a pod whose deletion was requested still exists, and what helps once its node is overdue.
+func (in *Input) missingEnd(name, node string, endsBy time.Time) (why, remedy string) {
+	if in.Now.Sub(endsBy) > unresponsiveAfter {
+		return diagnosis.MissingEnd(name, node), "Bring the node back. " + diagnosis.ConfirmNodeOff
+	}
+	return "pod " + name + " is being deleted", diagnosis.NoActionYet
+}
+
+// waitForEnd waits until the pod of the recovery member has ended.
+func (in *Input) waitForEnd(r *v1beta2.RecoveryStatus, then string) Decision {
+	p := in.RecoveryMember.Pod
+	why, remedy := in.missingEnd(r.RecoveryMember, p.Node, p.EndsBy)
+	return wait(OnEvent, ReasonWaitingForRecoveryMember, then+": "+why, remedy)
 }
 
 // plan returns the source of a recovery. A recovery without a request reads a PVC only if no other
