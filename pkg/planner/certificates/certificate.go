@@ -133,10 +133,8 @@ func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation s
 			c.Message + "; the CA and the certificate of the peers were lost together. Running members serve with what they have mounted and accept nothing that another CA signs. Without PVCs they cannot restart together",
 			o.restorePeer()
 	}
-	if o.Paused && o.Bootstrapped && c.isLost() {
-		remedy := "Set spec.paused=false, or restore Secret " + c.Secret + " from a backup of Secrets."
-		return c.Reason(), c.Message + "; while spec.paused is true the controller issues only what all members accept. Members serve on. " +
-			"A pod that starts waits for each Secret that it mounts, and nothing is renewed without the CA. " + remedy, remedy
+	if why, remedy := o.withheld(c); why != "" && c.isLost() {
+		return c.Reason(), c.Message + "; " + why + " " + remedy, remedy
 	}
 	if p := o.untrusting(); p != nil && c.isLost() && len(o.RestartTogether()) == 0 {
 		// No member restarts by itself, so what waits for restarts would wait for ever.
@@ -147,6 +145,26 @@ func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation s
 	}
 	return c.Reason(), c.Message, c.remediation()
 }
+
+// withheld says why the controller issues nothing in place of a lost certificate for as long as a user
+// has declared so, and what ends that; empty if nothing of the kind holds.
+func (o *Observed) withheld(c *Certificate) (why, remedy string) {
+	switch {
+	case o.Hibernated:
+		return "the controller issues it when the cluster has members again.", "No action needed before spec.size is above 0."
+	case o.Paused && o.Bootstrapped:
+		return "while spec.paused is true the controller issues only what all members accept. Members serve on. " +
+				"A pod that starts waits for each Secret that it mounts, and nothing is renewed without the CA.",
+			"Set spec.paused=false, or restore Secret " + c.Secret + " from a backup of Secrets."
+	case o.Paused:
+		return "while spec.paused is true the controller issues nothing for a cluster that has not served yet.", endPause
+	default:
+		return "", ""
+	}
+}
+
+// endPause is what a user does so that the controller acts again.
+const endPause = "Set spec.paused=false."
 
 // Status returns what the status of the cluster says of the certificate.
 func (c *Certificate) Status() v1beta2.CertificateStatus {

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -243,19 +244,32 @@ func TestStaticCAIsReplaced(t *testing.T) {
 	})
 }
 
-// TestCertificateThatIsIssuedLater: a certificate that the controller issues counts as being
-// issued during a pause, too.
-func TestCertificateThatIsIssuedLater(t *testing.T) {
-	missing := func(o *Observed) {
-		o.Certificates[1].State, o.Certificates[1].Message = certificates.Missing, "it does not exist"
+// TestLostCertificateInStatus: "being issued" is only what the controller issues now. During a pause it issues no CA
+// that members do not know, so the status says what is lost, and what ends that.
+func TestLostCertificateInStatus(t *testing.T) {
+	missing := func(i int) func(*Observed) {
+		return func(o *Observed) {
+			o.Certificates[i].State, o.Certificates[i].Message = certificates.Missing, "it does not exist"
+		}
 	}
-	for name, o := range map[string]Observed{
-		"it is issued at once":      observed(t, 3, "a b c", issuedHere(missing)),
-		"the cluster is paused":     observed(t, 3, "a b c", issuedHere(missing), pausedSpec),
-		"the cluster is going away": observed(t, 3, "a b c", issuedHere(missing), deleting),
+	const lost = "it does not exist; while spec.paused is true"
+	for _, test := range []struct {
+		name   string
+		edits  []func(*Observed)
+		status corev1.ConditionStatus
+		reason string
+		says   string
+	}{
+		{"it is issued at once", edits(issuedHere(missing(1))), corev1.ConditionUnknown, "Issuing", "s-Peer is being issued"},
+		{"it is issued although the cluster is paused", edits(issuedHere(missing(1)), pausedSpec), corev1.ConditionUnknown, "Issuing", "s-Peer is being issued"},
+		{"the cluster is going away", edits(issuedHere(missing(1)), deleting), corev1.ConditionUnknown, "Issuing", "s-Peer"},
+		{"the CA is issued at once", edits(issuedHere(missing(0))), corev1.ConditionUnknown, "Issuing", "s-CA is being issued"},
+		{"the CA is not issued while the cluster is paused", edits(issuedHere(missing(0)), pausedSpec), corev1.ConditionFalse, "SecretMissing", lost},
+		{"what ends that", edits(issuedHere(missing(0)), pausedSpec), corev1.ConditionFalse, "SecretMissing", "Set spec.paused=false, or restore Secret s-CA"},
 	} {
-		if c := find(statusOf(o), v1beta2.ClusterConditionCertificatesValid); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
-			t.Errorf("%s: CertificatesValid is %+v", name, c)
+		o := observed(t, 3, "a b c", test.edits...)
+		if c := find(statusOf(o), v1beta2.ClusterConditionCertificatesValid); c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
+			t.Errorf("%s: CertificatesValid is %+v, want %s (%s: %s)", test.name, c, test.status, test.reason, test.says)
 		}
 	}
 }
