@@ -73,6 +73,28 @@ func TestCondition(t *testing.T) {
 	}
 }
 
+// TestRemedyOfCAThatIsValidLater: a wait for a time names it, and what else ends the wait.
+func TestRemedyOfCAThatIsValidLater(t *testing.T) {
+	later := certificate(0, func(c *Certificate) { c.State, c.NotBefore = NotYetValid, testNow.Add(50*time.Hour) })
+	const wait = "Correct the clock if it is behind, or wait until 2026-01-04T05:04:05Z."
+	for _, test := range []struct {
+		name  string
+		edits []edit
+		want  string
+	}{
+		{"all members have PVCs", nil, wait + " Or delete the Secrets s-CA, s-Peer, s-Server together"},
+		{"a member has no PVC", []edit{withoutPVC}, wait},
+		{"a bootstrap member was started", []edit{func(o *Observed) { o.Bootstrapped, o.Pods = false, o.Pods[:1] }}, wait + " Or delete pod a, which no client has written to"},
+		{"it is paused", []edit{paused}, wait},
+	} {
+		o := issued(append(test.edits, later)...)
+		reason, message, remedy := o.Explain(&o.Certificates[0])
+		if reason != ReasonCertificateNotYetValid || !strings.HasPrefix(remedy, test.want) || test.want == wait && remedy != wait || !strings.HasSuffix(message, remedy) {
+			t.Errorf("%s: %s, %q, %q; want %q", test.name, reason, message, remedy, test.want)
+		}
+	}
+}
+
 // TestRemedyOfLostPeerCertificate: the Secret of the peers is enough, and nothing backs a cluster up that accepts
 // no client.
 func TestRemedyOfLostPeerCertificate(t *testing.T) {
