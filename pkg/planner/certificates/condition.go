@@ -75,8 +75,10 @@ func (o *Observed) awaitedByNextCA(c *Certificate) string {
 	}
 }
 
-func (o *Observed) notTrusted(p *Pod) string {
-	return "member " + p.Name + " does not trust the CA that signed the present certificates, and rejects them at its next connection. " + o.regainTrust()
+func (o *Observed) notTrusted(p *Pod) string { return rejects(p) + ". " + o.regainTrust() }
+
+func rejects(p *Pod) string {
+	return "member " + p.Name + " does not trust the CA that signed the present certificates, and rejects them at its next connection"
 }
 
 // regainTrust says what lets members trust each other again.
