@@ -36,15 +36,9 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 	if err != nil {
 		return err
 	}
-	var before *signer
-	if live != nil {
-		before, err = readSigner(live)
-	}
-	usable := err == nil && before != nil && now.Before(before.ca.Certificate.NotAfter)
-	if usable != (a.Mode == certplanner.CASuccessor) || (usable && !r.seen.signs(before)) {
-		// Members know the CA that was observed. A CA that is cross-signed by a CA unknown
-		// to them does not help them.
-		return fmt.Errorf("the Secret %s has changed since it was observed: %w", name, reconcile.ErrStale)
+	before, err := requireObservedCA(ctx, r, live, a.Mode)
+	if err != nil {
+		return err
 	}
 	if a.Mode == certplanner.CAKept {
 		return restoreCA(ctx, r, live)
@@ -54,13 +48,17 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 		return err
 	}
 	trusted := []*x509.Certificate{next.Certificate}
-	if a.Mode == certplanner.CASuccessor {
+	switch a.Mode {
+	case certplanner.CASuccessor:
 		if err := before.ca.CrossSign(next); err != nil {
 			return err
 		}
 		trusted = append(trusted, before.trusted...)
-	} else if trusted, err = withDistributedCAs(ctx, r, trusted); err != nil {
-		return err
+	case certplanner.CAAgain: // no member knows any other CA
+	case certplanner.CAFirst, certplanner.CAKept, certplanner.CAReturned:
+		if trusted, err = withDistributedCAs(ctx, r, trusted); err != nil {
+			return err
+		}
 	}
 	data, err := caData(next, trusted, now)
 	if err != nil {
@@ -71,6 +69,39 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 		return err
 	}
 	normal(r, EventCAIssued, "CA %s signs from now on; it is valid until %s", next.Certificate.Subject.CommonName, next.Certificate.NotAfter.UTC().Format(time.RFC3339))
+	return nil
+}
+
+// requireObservedCA returns the CA that a Secret holds, or nil if it holds none that can be used, as
+// was observed. Members know the CA that was observed: one that is cross-signed by a CA unknown to them
+// does not help them. A CA that is valid only later is replaced only if no member was started with it.
+func requireObservedCA(ctx context.Context, r *run, live *corev1.Secret, mode certplanner.CAMode) (*signer, error) {
+	var before *signer
+	if live != nil {
+		if before, _ = readSigner(live); before != nil && !r.Clock.Now().Before(before.ca.Certificate.NotAfter) {
+			before = nil
+		}
+	}
+	if (before != nil) != (mode == certplanner.CASuccessor || mode == certplanner.CAAgain) || before != nil && !r.seen.signs(before) {
+		return nil, fmt.Errorf("the Secret %s has changed since it was observed: %w", resources.CASecret(r.seen.Cluster), reconcile.ErrStale)
+	}
+	if mode == certplanner.CAAgain {
+		return before, requireNoneStarted(ctx, r)
+	}
+	return before, nil
+}
+
+// requireNoneStarted makes sure that no pod of the cluster may run etcd.
+func requireNoneStarted(ctx context.Context, r *run) error {
+	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
+	if err != nil {
+		return fmt.Errorf("list the pods: %w", err)
+	}
+	for i := range pods {
+		if p := observedPod(r.seen.Cluster, &pods[i]); p.Owned && !p.Terminating && !p.Finished && !resources.IsPrepared(pods[i].Annotations) {
+			return fmt.Errorf("pod %s was created since it was observed: %w", p.Name, reconcile.ErrStale)
+		}
+	}
 	return nil
 }
 

@@ -6,6 +6,7 @@ package cluster
 import (
 	"crypto/x509"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -90,6 +91,48 @@ func TestLostCAIsWrittenBack(t *testing.T) {
 			}
 			if same := s.Certificates[0].Serial == first.Certificates[0].Serial; same != test.same || (s.Trust == first.Trust) != test.same {
 				t.Errorf("the CA is the same: %t", same)
+			}
+		})
+	}
+}
+
+// TestCAOfAClockThatWasAhead: another CA takes the place of one that is valid only later, before a member was
+// started. The memory of the controller brings no such CA back.
+func TestCAOfAClockThatWasAhead(t *testing.T) {
+	for name, test := range map[string]struct {
+		before func(*certWorld)
+		again  bool
+	}{
+		"no member was started":   {func(*certWorld) {}, true},
+		"a bootstrap member runs": {(*certWorld).startPods, false},
+		"a pod that was not observed": {func(w *certWorld) {
+			pod := resources.Pod(w.cluster, resources.MemberPod{Name: "c-a", Bootstrap: true})
+			if _, err := w.kube.CoreV1().Pods("n").Create(w.Context(), pod, metav1.CreateOptions{}); err != nil {
+				w.Fatal(err)
+			}
+		}, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			w, ahead := issuedWorld(t)
+			test.before(w)
+			w.clock.SetTime(w.clock.Now().Add(-100 * time.Hour))
+			w.r.secrets.invalidate(certKey)
+			var s *seen
+			for range 5 {
+				s, _ = w.try() // a pod that was not observed is an error
+			}
+			usable := 0
+			if test.again {
+				usable = len(s.Certificates)
+			}
+			if got := states(s)[certplanner.Usable]; got != usable {
+				t.Fatalf("%d certificates can be used, want %d: %+v", got, usable, s.Certificates)
+			}
+			if again := !s.signer.ca.Certificate.Equal(ahead.signer.ca.Certificate); again != test.again || len(s.signer.trusted) != 1 {
+				t.Errorf("another CA signs: %t; %d CAs are trusted", again, len(s.signer.trusted))
+			}
+			if s.CA.Kept != test.again {
+				t.Errorf("a CA is kept in memory: %t", s.CA.Kept)
 			}
 		})
 	}

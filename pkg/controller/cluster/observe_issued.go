@@ -69,7 +69,8 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 		case r.seen.Now.After(c.NotAfter):
 			err = certificates.ErrExpired
 		case r.seen.Now.Before(c.NotBefore):
-			err = certificates.ErrNotYetValid
+			err = fmt.Errorf("%w: it will be from %s", certificates.ErrNotYetValid, c.NotBefore.UTC().Format(time.RFC3339))
+			r.secrets.dropKept(r.key) // one that was kept while a clock was ahead is of no use, either
 		}
 	}
 	if r.seen.conclude(&o, err); err == nil {

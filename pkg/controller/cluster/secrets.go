@@ -96,6 +96,13 @@ func (c *secretCache) keep(key types.NamespacedName, secret *corev1.Secret) {
 	c.kept[key] = secret
 }
 
+// dropKept forgets the Secret of the CA of a cluster.
+func (c *secretCache) dropKept(key types.NamespacedName) {
+	c.mu.Lock()
+	defer c.mu.Unlock()
+	delete(c.kept, key)
+}
+
 // keptCA returns the last usable Secret of the CA of a cluster, or nil.
 func (c *secretCache) keptCA(key types.NamespacedName, cluster *v1beta2.EtcdCluster) *corev1.Secret {
 	c.mu.Lock()

@@ -4,6 +4,8 @@
 package certificates
 
 import (
+	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -133,10 +135,12 @@ func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation s
 			c.Message + "; the CA and the certificate of the peers were lost together. Running members serve with what they have mounted and accept nothing that another CA signs. Without PVCs they cannot restart together",
 			o.restorePeer()
 	}
-	if o.Paused && o.Bootstrapped && c.isLost() {
-		remedy := "Set spec.paused=false, or restore Secret " + c.Secret + " from a backup of Secrets."
-		return c.Reason(), c.Message + "; while spec.paused is true the controller issues only what all members accept. Members serve on. " +
-			"A pod that starts waits for each Secret that it mounts, and nothing is renewed without the CA. " + remedy, remedy
+	if c.State == NotYetValid && c.Use == v1beta2.CertificateUseCA {
+		remedy := o.awaitValidity(c)
+		return c.Reason(), c.Message + "; it was created while a clock was ahead, or the clock of Kubernetes is behind now. " + remedy, remedy
+	}
+	if why, remedy := o.withheld(c); why != "" && c.isLost() {
+		return c.Reason(), c.Message + "; " + why + " " + remedy, remedy
 	}
 	if p := o.untrusting(); p != nil && c.isLost() && len(o.RestartTogether()) == 0 {
 		// No member restarts by itself, so what waits for restarts would wait for ever.
@@ -147,6 +151,46 @@ func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation s
 	}
 	return c.Reason(), c.Message, c.remediation()
 }
+
+// withheld says why the controller issues nothing in place of a lost certificate for as long as a user
+// has declared so, and what ends that; empty if nothing of the kind holds.
+func (o *Observed) withheld(c *Certificate) (why, remedy string) {
+	switch {
+	case o.Hibernated:
+		return "the controller issues it when the cluster has members again.", "No action needed before spec.size is above 0."
+	case o.Paused && o.Bootstrapped:
+		return "while spec.paused is true the controller issues only what all members accept. Members serve on. " +
+				"A pod that starts waits for each Secret that it mounts, and nothing is renewed without the CA.",
+			"Set spec.paused=false, or restore Secret " + c.Secret + " from a backup of Secrets."
+	case o.Paused:
+		return "while spec.paused is true the controller issues nothing for a cluster that has not served yet.", endPause
+	default:
+		return "", ""
+	}
+}
+
+// awaitValidity says what ends the wait for a CA that is valid only later. Members may serve with it where
+// their clocks differ, so no other takes its place by itself.
+func (o *Observed) awaitValidity(c *Certificate) string {
+	wait := "Correct the clock if it is behind, or wait until " + c.NotBefore.UTC().Format(time.RFC3339) + "."
+	switch {
+	case o.Paused:
+		return wait
+	case !o.Bootstrapped && len(o.Pods) > 0:
+		return wait + " Or delete pod " + o.Pods[0].Name + ", which no client has written to: the controller then creates another CA."
+	case slices.ContainsFunc(o.Pods, func(p Pod) bool { return !p.HasPVC }):
+		return wait
+	default:
+		var names []string
+		for i := range o.Certificates {
+			names = append(names, o.Certificates[i].Secret)
+		}
+		return wait + " Or delete the Secrets " + strings.Join(names, ", ") + " together: the controller then issues all of them again, and all members restart together, which is an outage of seconds."
+	}
+}
+
+// endPause is what a user does so that the controller acts again.
+const endPause = "Set spec.paused=false."
 
 // Status returns what the status of the cluster says of the certificate.
 func (c *Certificate) Status() v1beta2.CertificateStatus {

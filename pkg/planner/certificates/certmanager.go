@@ -88,6 +88,8 @@ func (o *Observed) Explain(c *Certificate) (reason, message, remediation string)
 		return reason, message + "; Certificate " + r.Name + " is not owned by this cluster", "Delete Certificate " + r.Name + ", or correct it."
 	case r.IsCurrent() && r.Message != "":
 		return reason, message + "; cert-manager reports for Certificate " + r.Name + ": " + r.Message, "See kubectl describe certificate " + r.Name + "."
+	case o.Paused && !r.IsCurrent():
+		return reason, message + "; while spec.paused is true the controller does not write Certificate " + r.Name + ", which requests it. " + endPause, endPause
 	default:
 		return reason, message + "; Certificate " + r.Name + " requests it", diagnosis.NoActionYet
 	}

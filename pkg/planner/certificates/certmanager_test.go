@@ -71,6 +71,7 @@ func TestExplainCertManager(t *testing.T) {
 		remedy  string
 	}{
 		{"not asked for yet", Missing, []edit{request(0, deleted)}, "SecretMissing", "it is wrong; Certificate s-Peer requests it", "No action needed"},
+		{"not asked for before the end of the pause", Missing, []edit{request(0, deleted), paused}, "SecretMissing", "it is wrong; while spec.paused is true the controller does not write Certificate s-Peer, which requests it. Set spec.paused=false.", "Set spec.paused=false."},
 		{"it is late", Missing, nil, "SecretMissing", "it is wrong; Certificate s-Peer requests it", "No action needed"},
 		{"it says why", Missing, []edit{request(0, says)}, "SecretMissing",
 			"it is wrong; cert-manager reports for Certificate s-Peer: NoIssuer: there is none", "See kubectl describe certificate s-Peer."},

@@ -23,7 +23,8 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 			return is(t, corev1.ConditionUnknown, ReasonIssuing, "the certificate in Secret "+c.Secret+" is being issued: "+c.Message)
 		}
 		status := corev1.ConditionFalse
-		if c.State == Unknown {
+		if c.State == Unknown || o.CA != nil && o.Paused && !o.Bootstrapped {
+			// A cluster that was created paused has lost nothing.
 			status = corev1.ConditionUnknown
 		}
 		reason, message, _ := o.Explain(c)
@@ -38,7 +39,7 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; o.Distrusts(p.Trust) {
 			return is(t, corev1.ConditionTrue, ReasonRestartPending,
-				"member "+p.Name+" trusts the CAs that it read when it started. It restarts when that is safe, and then trusts the present ones.")
+				"member "+p.Name+" trusts the CAs that it read when it started. It restarts when that is safe, and then trusts the present ones."+o.restartsAfterPause())
 		}
 	}
 	if o.CertManager.isAbsent() {
@@ -74,8 +75,10 @@ func (o *Observed) awaitedByNextCA(c *Certificate) string {
 	}
 }
 
-func (o *Observed) notTrusted(p *Pod) string {
-	return "member " + p.Name + " does not trust the CA that signed the present certificates, and rejects them at its next connection. " + o.regainTrust()
+func (o *Observed) notTrusted(p *Pod) string { return rejects(p) + ". " + o.regainTrust() }
+
+func rejects(p *Pod) string {
+	return "member " + p.Name + " does not trust the CA that signed the present certificates, and rejects them at its next connection"
 }
 
 // regainTrust says what lets members trust each other again.
@@ -83,6 +86,8 @@ func (o *Observed) regainTrust() string {
 	switch {
 	case o.CA == nil:
 		return "Put the former certificates back, with both CAs in the bundle, until no restart is pending. Or, if the members have PVCs, delete all pods so that they start with the new certificates only."
+	case len(o.RestartTogether()) > 0 && o.Paused:
+		return "All members must restart together, and none restarts while spec.paused is true. " + endPause + " All data is on PVCs, and the outage lasts seconds."
 	case len(o.RestartTogether()) > 0:
 		return "All members restart together, which is an outage of seconds; all data is on PVCs."
 	default:
@@ -103,7 +108,15 @@ func (o *Observed) restorePeer() string {
 
 func (o *Observed) trustPending(p *Pod) string {
 	return "the CA before the present one was lost with its key, or an older CA was put back into Secret " + o.certificateOfCA().Secret +
-		": member " + p.Name + " does not trust the present one before it restarts"
+		": member " + p.Name + " does not trust the present one before it restarts." + o.restartsAfterPause()
+}
+
+// restartsAfterPause says that a pause keeps members from restarting; empty without a pause.
+func (o *Observed) restartsAfterPause() string {
+	if !o.Paused {
+		return ""
+	}
+	return " No member restarts while spec.paused is true. " + endPause
 }
 
 func is(t v1beta2.ClusterConditionType, status corev1.ConditionStatus, reason, message string) v1beta2.ClusterCondition {

@@ -56,6 +56,11 @@ func TestCondition(t *testing.T) {
 		{"the CA was lost while it is paused", issued(inState(0, Missing), paused), corev1.ConditionFalse, "SecretMissing", "Set spec.paused=false, or restore Secret s-CA"},
 		{"a lost certificate is issued again while it is paused", issued(inState(1, Missing), paused), corev1.ConditionUnknown, "Issuing", "Secret s-Peer"},
 		{"a lost certificate waits for trust and for the pause", issued(inState(1, Missing), olderCA, paused), corev1.ConditionFalse, "SecretMissing", "A pod that starts waits for each Secret that it mounts"},
+		{"the first certificates wait for the end of the pause", issued(inState(0, Missing), paused, func(o *Observed) { o.Bootstrapped = false }), corev1.ConditionUnknown, "SecretMissing", "issues nothing for a cluster that has not served yet. Set spec.paused=false."},
+		{"the CA was lost while it is hibernated", issued(inState(0, Missing), func(o *Observed) { o.Hibernated, o.Pods = true, nil }), corev1.ConditionFalse, "SecretMissing", "issues it when the cluster has members again"},
+		{"members would restart together after the pause", issued(trusts("before"), rejects, notCrossSigned, paused), corev1.ConditionFalse, "CANotTrusted", "none restarts while spec.paused is true. Set spec.paused=false."},
+		{"a member would restart after the pause", issued(trusts("before"), paused), corev1.ConditionTrue, "RestartPending", "No member restarts while spec.paused is true."},
+		{"an older CA was put back while it is paused", issued(olderCA, overlap, paused), corev1.ConditionFalse, "TrustPending", "No member restarts while spec.paused is true."},
 		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", ""},
 		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionFalse, "TrustPending", "member b does not trust"},
 		{"a pod that does not say what it trusts", issued(trusts("")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
@@ -64,6 +69,28 @@ func TestCondition(t *testing.T) {
 		c := test.o.Condition()
 		if c.Type != v1beta2.ClusterConditionCertificatesValid || c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
 			t.Errorf("%s: %s is %s (%s: %s), want %s (%s: %s)", test.name, c.Type, c.Status, c.Reason, c.Message, test.status, test.reason, test.says)
+		}
+	}
+}
+
+// TestRemedyOfCAThatIsValidLater: a wait for a time names it, and what else ends the wait.
+func TestRemedyOfCAThatIsValidLater(t *testing.T) {
+	later := certificate(0, func(c *Certificate) { c.State, c.NotBefore = NotYetValid, testNow.Add(50*time.Hour) })
+	const wait = "Correct the clock if it is behind, or wait until 2026-01-04T05:04:05Z."
+	for _, test := range []struct {
+		name  string
+		edits []edit
+		want  string
+	}{
+		{"all members have PVCs", nil, wait + " Or delete the Secrets s-CA, s-Peer, s-Server together"},
+		{"a member has no PVC", []edit{withoutPVC}, wait},
+		{"a bootstrap member was started", []edit{func(o *Observed) { o.Bootstrapped, o.Pods = false, o.Pods[:1] }}, wait + " Or delete pod a, which no client has written to"},
+		{"it is paused", []edit{paused}, wait},
+	} {
+		o := issued(append(test.edits, later)...)
+		reason, message, remedy := o.Explain(&o.Certificates[0])
+		if reason != ReasonCertificateNotYetValid || !strings.HasPrefix(remedy, test.want) || test.want == wait && remedy != wait || !strings.HasSuffix(message, remedy) {
+			t.Errorf("%s: %s, %q, %q; want %q", test.name, reason, message, remedy, test.want)
 		}
 	}
 }

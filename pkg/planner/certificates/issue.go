@@ -41,6 +41,9 @@ const (
 	CASuccessor CAMode = "Successor"
 	// CAKept: the CA whose Secret was lost is written back from memory.
 	CAKept CAMode = "Kept"
+	// CAAgain: the present CA is valid only later, as one that was created while a clock was ahead, and no
+	// member was started with it. Another takes its place, and the present one is not trusted.
+	CAAgain CAMode = "Again"
 	// CAReturned: an older CA was put back into the Secret. It signs from now on, and the CAs that members
 	// need until they trust it stay trusted.
 	CAReturned CAMode = "Returned"
@@ -106,6 +109,8 @@ func (o *Observed) issue() Steps {
 		return o.renewWhilePaused(ca)
 	}
 	switch {
+	case ca.State == NotYetValid && o.isUnused():
+		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CAAgain}}
 	case ca.State == Unknown || ca.State == NotYetValid || ca.State == NotOwned:
 		return Steps{}
 	case ca.isAbsent() && o.CA.Kept:
@@ -149,6 +154,9 @@ func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
 	}
 	return Steps{Issue: o.issueLeaves()}
 }
+
+// isUnused is true if no member was ever started with the certificates of the cluster.
+func (o *Observed) isUnused() bool { return !o.Bootstrapped && len(o.Pods) == 0 }
 
 // canReplaceCA is true if a new CA may take over. Of two that are trusted the older one goes
 // first. Members that do not know the present CA would not accept the one that it has cross-signed.

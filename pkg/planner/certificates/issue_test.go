@@ -24,6 +24,7 @@ func rotationAsked(o *Observed)   { o.RotateCA = "1" }
 func rotationCarried(o *Observed) { o.CA.Request = "1" }
 func notRefreshed(o *Observed)    { o.Pods[1].Refreshed = false }
 
+func unused(o *Observed)  { o.Bootstrapped, o.Pods = false, nil }
 func kept(o *Observed)    { o.CA.Kept = true }
 func lost(c *Certificate) { c.State, c.Issued = Missing, Issued{} }
 func noneRuns(o *Observed) {
@@ -63,6 +64,10 @@ func TestIssue(t *testing.T) {
 		{"a CA that has expired meets a request", issued(inState(0, Expired), rotationAsked), "First CA 1"},
 		{"a CA that is not known", issued(inState(0, Unknown), inState(1, Missing)), ""},
 		{"a CA that is valid later", issued(inState(0, NotYetValid), inState(1, Missing)), ""},
+		{"a CA that is valid later, and no member was started", issued(inState(0, NotYetValid), inState(1, NotYetValid), unused), "Again CA"},
+		{"a CA that is valid later, and a bootstrap member runs", issued(inState(0, NotYetValid), inState(1, NotYetValid), func(o *Observed) { o.Bootstrapped = false }), ""},
+		{"a CA that is valid later, and members have served", issued(inState(0, NotYetValid), inState(1, NotYetValid), func(o *Observed) { o.Pods = nil }), ""},
+		{"a CA that is valid later while it is paused", issued(inState(0, NotYetValid), unused, paused), ""},
 		{"a CA whose Secret is not owned", issued(inState(0, NotOwned), inState(1, Missing)), ""},
 		{"the certificates of a new cluster are issued after its CA", issued(inState(1, Missing), inState(2, Missing)), "issue Peer All, issue Server All"},
 		{"a certificate that a user deleted", issued(inState(2, Missing)), "issue Server All"},

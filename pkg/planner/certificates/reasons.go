@@ -6,6 +6,8 @@ package certificates
 // Reasons of the condition CertificatesValid. The first group also blocks: see rule
 // certificates.
 const (
+	// ReasonCANotTrusted: certificates were replaced before every member trusted the CA that signed them. No member that serves is restarted or replaced. Ends when the old ones are back.
+	ReasonCANotTrusted = "CANotTrusted"
 	// ReasonCertManagerMissing: cert-manager is to issue certificates and is not installed. Ends when it is.
 	ReasonCertManagerMissing = "CertManagerMissing"
 	// ReasonCertificateExpired: a certificate is no longer valid. Ends with a new one.
@@ -29,8 +31,6 @@ const (
 
 	// ReasonAllUsable: every certificate can be used. The good state.
 	ReasonAllUsable = "AllUsable"
-	// ReasonCANotTrusted: certificates were replaced before every member trusted the CA that signed them. Ends when the old ones are back.
-	ReasonCANotTrusted = "CANotTrusted"
 	// ReasonExpiresSoon: a certificate should have been renewed. Ends with a new one.
 	ReasonExpiresSoon = "ExpiresSoon"
 	// ReasonIssuing: the controller issues a certificate. Ends within seconds.

@@ -51,15 +51,28 @@ func (o *Observed) RestartTogether() []Pod {
 	return pods
 }
 
+// HoldRestart says why a member that serves must not restart now, and must not be replaced: another member
+// rejects the present certificates, which every pod that starts shows. reason is empty if none does. The only
+// member that rejects them may restart: that is what makes it trust them.
+func (o *Observed) HoldRestart(name string) (reason, message, remediation string) {
+	if p := o.untrustingBut(name); p != nil {
+		return ReasonCANotTrusted, "member " + name + " is neither restarted nor replaced while it serves: " + rejects(p), o.regainTrust()
+	}
+	return "", "", ""
+}
+
 // untrusting returns a pod that is not known to accept the present certificates, or nil.
 // These were put in place before their CA was trusted. That pod rejects a member that
-// restarts now, so no member restarts.
-func (o *Observed) untrusting() *Pod {
+// restarts now, so no member restarts for another CA.
+func (o *Observed) untrusting() *Pod { return o.untrustingBut("") }
+
+// untrustingBut is untrusting without the pod of this name.
+func (o *Observed) untrustingBut(name string) *Pod {
 	if o.Trust == "" || o.CA != nil && o.isAccepted() {
 		return nil
 	}
 	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Trust != "" && p.Trust != o.Trust && !p.Accepts {
+		if p := &o.Pods[i]; p.Name != name && p.Trust != "" && p.Trust != o.Trust && !p.Accepts {
 			return p
 		}
 	}

@@ -65,8 +65,7 @@ func keepCertificates(o *Observed, plan Plan) []Action {
 // certificatesValid is about clusters with certificates only.
 func certificatesValid(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	facts := certificateInput(o)
-	// What the controller issues after a pause counts as being issued.
-	facts.Paused, facts.Deleting = false, false
+	facts.Deleting = false // what goes together with its cluster is no fault
 	return facts.Condition()
 }
 

@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -243,19 +245,75 @@ func TestStaticCAIsReplaced(t *testing.T) {
 	})
 }
 
-// TestCertificateThatIsIssuedLater: a certificate that the controller issues counts as being
-// issued during a pause, too.
-func TestCertificateThatIsIssuedLater(t *testing.T) {
-	missing := func(o *Observed) {
-		o.Certificates[1].State, o.Certificates[1].Message = certificates.Missing, "it does not exist"
+// TestRestartsWaitForTrust: a member that serves is neither restarted nor replaced, whatever is declared, while another
+// member rejects the certificates that it would show after that. Members that do not serve are repaired all the same.
+func TestRestartsWaitForTrust(t *testing.T) {
+	const newer = "3.6.12"
+	distrusting := func(names ...string) func(*Observed) {
+		return func(o *Observed) {
+			o.Trust = "now"
+			o.Certificates = []certificates.Certificate{{Use: v1beta2.CertificateUsePeer, Secret: "s", State: certificates.Usable, NotBefore: testNow, NotAfter: testNow.Add(time.Hour)}}
+			for i := range o.Pods {
+				o.Pods[i].Trust, o.Pods[i].Accepts = "now", true
+				if slices.Contains(names, o.Pods[i].Name) {
+					o.Pods[i].Trust, o.Pods[i].Accepts = "before", false
+				}
+			}
+		}
 	}
-	for name, o := range map[string]Observed{
-		"it is issued at once":      observed(t, 3, "a b c", issuedHere(missing)),
-		"the cluster is paused":     observed(t, 3, "a b c", issuedHere(missing), pausedSpec),
-		"the cluster is going away": observed(t, 3, "a b c", issuedHere(missing), deleting),
+	withoutPVCs := func(o *Observed) {
+		o.CA.CrossSigned = false
+		for i := range o.Pods {
+			o.Pods[i].Trust, o.Pods[i].Accepts, o.Pods[i].TrustsCA = "before", false, false
+		}
+	}
+	checkDecisions(t, []decision{
+		{"a newer version", 3, "a:claim b:claim,leads c:claim", edits(distrusting("b", "c"), wants(newer)), "rollout: wait CANotTrusted"},
+		{"a newer version when all trust each other", 3, "a:claim b:claim,leads c:claim", edits(distrusting(), wants(newer)), "rollout: UpgradePod a " + newer},
+		{"a changed template", 3, "a:claim,stale b:claim,leads c:claim", edits(distrusting("c")), "rollout: wait CANotTrusted"},
+		{"a requested restart", 3, "a:claim,unasked b:claim,leads c:claim", edits(distrusting("c"), asks), "rollout: wait CANotTrusted"},
+		{"a requested replacement", 3, "a:claim b:claim,leads c:claim", edits(distrusting("c"), replaceAsked("a")), "rollout: wait CANotTrusted"},
+		{"a replacement whose successor votes", 3, "a:claim b:claim,leads c:claim d:claim", edits(distrusting("c"), replaceAsked("a")), "scale-down: LabelPod a leaving"},
+		{"members without PVCs of a lost CA", 3, "a:stale b:leads c", edits(issuedHere(withoutPVCs)), "rollout: wait CANotTrusted"},
+		{"the only one that rejects the others trusts them after the restart", 3, "a:claim b:claim,leads c:claim,stale", edits(distrusting("c")), "rollout: RecreatePod c " + testVersion},
+		{"that one goes before those that it would reject", 3, "a:claim,stale b:claim,leads c:claim,stale", edits(distrusting("c")), "rollout: RecreatePod c " + testVersion},
+		{"one that does not serve", 3, "a:claim,stale,sick b:claim,leads c:claim", edits(distrusting("c")), "rollout: RecreatePod a " + testVersion},
+		{"one that does not run", 3, "a:claim,stale,down b:claim,leads c:claim", edits(distrusting("c")), "repair: RecreatePod a " + testVersion + " idle"},
+		{"one without a pod", 3, "a:claim,nopod b:claim,leads c:claim", edits(distrusting("c")), "recreate-pods: CreatePod a[a b c]"},
+		{"one that is missing", 3, "a:claim b:claim,leads", edits(distrusting("b")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
+	})
+	o := observed(t, 3, "a:claim,stale b:claim,leads c:claim", distrusting("c"))
+	if w := Decide(o).Wait; w == nil || !strings.HasPrefix(w.Message, "member a is neither restarted nor replaced while it serves: member c does not trust the CA") || !strings.HasPrefix(w.Remedy, "Put the former certificates back") {
+		t.Errorf("it waits for %+v", w)
+	}
+}
+
+// TestLostCertificateInStatus: "being issued" is only what the controller issues now. During a pause it issues no CA
+// that members do not know, so the status says what is lost, and what ends that.
+func TestLostCertificateInStatus(t *testing.T) {
+	missing := func(i int) func(*Observed) {
+		return func(o *Observed) {
+			o.Certificates[i].State, o.Certificates[i].Message = certificates.Missing, "it does not exist"
+		}
+	}
+	const lost = "it does not exist; while spec.paused is true"
+	for _, test := range []struct {
+		name   string
+		edits  []func(*Observed)
+		status corev1.ConditionStatus
+		reason string
+		says   string
+	}{
+		{"it is issued at once", edits(issuedHere(missing(1))), corev1.ConditionUnknown, "Issuing", "s-Peer is being issued"},
+		{"it is issued although the cluster is paused", edits(issuedHere(missing(1)), pausedSpec), corev1.ConditionUnknown, "Issuing", "s-Peer is being issued"},
+		{"the cluster is going away", edits(issuedHere(missing(1)), deleting), corev1.ConditionUnknown, "Issuing", "s-Peer"},
+		{"the CA is issued at once", edits(issuedHere(missing(0))), corev1.ConditionUnknown, "Issuing", "s-CA is being issued"},
+		{"the CA is not issued while the cluster is paused", edits(issuedHere(missing(0)), pausedSpec), corev1.ConditionFalse, "SecretMissing", lost},
+		{"what ends that", edits(issuedHere(missing(0)), pausedSpec), corev1.ConditionFalse, "SecretMissing", "Set spec.paused=false, or restore Secret s-CA"},
 	} {
-		if c := find(statusOf(o), v1beta2.ClusterConditionCertificatesValid); c.Status != corev1.ConditionUnknown || c.Reason != "Issuing" {
-			t.Errorf("%s: CertificatesValid is %+v", name, c)
+		o := observed(t, 3, "a b c", test.edits...)
+		if c := find(statusOf(o), v1beta2.ClusterConditionCertificatesValid); c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
+			t.Errorf("%s: CertificatesValid is %+v, want %s (%s: %s)", test.name, c, test.status, test.reason, test.says)
 		}
 	}
 }

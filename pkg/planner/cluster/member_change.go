@@ -86,8 +86,27 @@ func surge(o *Observed) int {
 	return 0
 }
 
+// addable is how many of these may be added now: none while another member would reject the successor.
+func addable(o *Observed) int {
+	if slices.ContainsFunc(listVoters(o.Etcd.Members), func(m *Member) bool { return isReplaced(o, m) && !isHeldByTrust(o, m) }) {
+		return 1
+	}
+	return 0
+}
+
 // isReplaced is true for a voter whose place another member takes. Beside members of another program
 // that is only a voter that does not serve: the others wait until the old members are removed.
 func isReplaced(o *Observed, m *Member) bool {
 	return changeDue(o, m) == replace && (m.Health != Healthy || len(listUnmanaged(o.Etcd.Members)) == 0)
+}
+
+// isHeldByTrust is true for a voter that serves and stays as it is, whatever is declared, because another
+// member would reject it after a restart, or would reject its successor. Members that do not serve are repaired
+// all the same.
+func isHeldByTrust(o *Observed, m *Member) bool {
+	if m.Health != Healthy {
+		return false
+	}
+	reason, _, _ := certificateInput(o).HoldRestart(m.Name)
+	return reason != ""
 }

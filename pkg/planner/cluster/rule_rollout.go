@@ -26,9 +26,13 @@ func ruleRollout(o *Observed) (Plan, bool) {
 	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
+	held := findHeldByTrust(o)
 	switch rewritten := findRewritten(o); {
 	case next != nil:
 		return restart(o, next, target, images), true
+	case held != nil:
+		reason, message, remedy := certificateInput(o).HoldRestart(held.Name)
+		return wait(recheckWaiting, Reason(reason), message, remedy), true
 	case mislabeled != nil:
 		return waitForImage(o, mislabeled), true
 	case rejected && nextDue(o, true) != nil:
@@ -46,7 +50,7 @@ func nextDue(o *Observed, images bool) *Member {
 	var next *Member
 	leader := findLeader(o.Etcd.Members)
 	for _, m := range listVoters(o.Etcd.Members) {
-		if c := changeDue(o, m); c != recreate && (c != reimage || !images) {
+		if c := changeDue(o, m); c != recreate && (c != reimage || !images) || isHeldByTrust(o, m) {
 			continue
 		}
 		if next == nil || rank(o.Pods, m, leader) > rank(o.Pods, next, leader) || isWorse(o.Pods, m, next) {
@@ -54,6 +58,16 @@ func nextDue(o *Observed, images bool) *Member {
 		}
 	}
 	return next
+}
+
+// findHeldByTrust returns a voter that is not as declared and stays so because of what the others trust, or nil.
+func findHeldByTrust(o *Observed) *Member {
+	for _, m := range listOwnVoters(o.Etcd.Members) {
+		if changeDue(o, m) != asDeclared && isHeldByTrust(o, m) {
+			return m
+		}
+	}
+	return nil
 }
 
 // isWorse is true if neither member serves, and Kubernetes calls only the other one ready.

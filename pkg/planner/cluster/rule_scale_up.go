@@ -12,7 +12,7 @@ import (
 // ruleScaleUp adds one member: one more, or one to replace another. It adds none before
 // the pod of that member waits for it.
 func ruleScaleUp(o *Observed) (Plan, bool) {
-	if len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+surge(o) {
+	if len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+addable(o) {
 		return Plan{}, false
 	}
 	voters := len(listVoters(o.Etcd.Members))

@@ -74,6 +74,7 @@ var Waits = waits.Table{
 	v1beta2.ReasonOldMemberMayRun: waits.New("the proof that an old member has ended", waits.User, waits.Late, "Bring the node of that member back, or confirm that the node is off."),
 	v1beta2.ReasonPodRejected:     waits.New("a pod or PVC that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
 
+	certificates.ReasonCANotTrusted:           waits.New("members that trust the CA of the present certificates", waits.User, waits.Soon, "Put the certificates back that all members accept, as the message says."),
 	certificates.ReasonCertManagerMissing:     waits.New("cert-manager", waits.User, waits.Soon, "Install cert-manager, or change spec.TLS."),
 	certificates.ReasonCertificateExpired:     waits.New("a certificate that is valid", waits.User, waits.Soon, fixSecret),
 	certificates.ReasonCertificateNotYetValid: waits.New("the time from which a certificate is valid", waits.User, waits.Late, "Correct the clocks, or the Secret that the message names."),
