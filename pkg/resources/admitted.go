@@ -4,6 +4,7 @@
 package resources
 
 import (
+	"slices"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -82,6 +83,24 @@ func IsImageFromPolicy(pod *corev1.Pod) bool {
 		admitted = imageOf(pod)
 	}
 	return admitted != "" && desiredImage(pod, admitted) != RequestedImage(pod)
+}
+
+// HasOtherInitImage is true if an init container of the controller has not ended, and has another image than a new pod
+// would request. An admission policy has changed that image, or an earlier release has requested it. Agent is the image
+// of the agent and the launcher. Init containers of other programs do not count.
+func (p Platform) HasOtherInitImage(pod *corev1.Pod, agent string) bool {
+	requested, _ := p.moved(agent)
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		ours := slices.Contains([]string{InitLauncher, InitInstall, InitFetch, InitRestore}, c.Name)
+		ended := slices.ContainsFunc(pod.Status.InitContainerStatuses, func(s corev1.ContainerStatus) bool {
+			return s.Name == c.Name && s.State.Terminated != nil
+		})
+		if ours && !ended && c.Image != requested && c.Image != imageOf(pod) {
+			return true
+		}
+	}
+	return false
 }
 
 // noteRequested notes that the image of etcd in a pod that is about to be written is requested. The

@@ -9,6 +9,8 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // TestImageStateOf changes the image of a pod at several moments of its life.
@@ -102,6 +104,57 @@ func TestIsImageFromPolicy(t *testing.T) {
 	moved := Platform{ImageRegistry: "one.example.com"}.Member(c, Pod(c, MemberPod{Name: first}))
 	if imageOf(moved) == Image(c) || IsImageFromPolicy(moved) {
 		t.Errorf("image %s, from a policy %t", imageOf(moved), IsImageFromPolicy(moved))
+	}
+}
+
+// TestHasOtherInitImage: a new pod helps an init container of the controller whose image a policy has changed.
+func TestHasOtherInitImage(t *testing.T) {
+	t.Parallel()
+	const agent = DefaultAgentRepository + ":v1"
+	set := func(name, image string) func(*corev1.Pod) {
+		return func(pod *corev1.Pod) {
+			for i := range pod.Spec.InitContainers {
+				if pod.Spec.InitContainers[i].Name == name {
+					pod.Spec.InitContainers[i].Image = image
+				}
+			}
+		}
+	}
+	prepared := func(p Platform) *corev1.Pod {
+		return p.Member(newCluster(), Pod(newCluster(), MemberPod{Name: first, Prepared: true, Image: agent}))
+	}
+	recovers := func(p Platform) *corev1.Pod {
+		pod, err := RecoveryPod(lostCluster(true), recovery(func(r *v1beta2.RecoveryStatus) { r.Source.PVC = "c-old" }), MemberPod{}, agent)
+		if err != nil {
+			t.Fatal(err)
+		}
+		return p.Member(lostCluster(true), pod)
+	}
+	for name, test := range map[string]struct {
+		pod  func(Platform) *corev1.Pod
+		edit func(*corev1.Pod)
+		want bool
+	}{
+		"a prepared pod":                    {prepared, func(*corev1.Pod) {}, false},
+		"a recovery member":                 {recovers, func(*corev1.Pod) {}, false},
+		"the launcher":                      {prepared, set(InitLauncher, "mirror/agent"), true},
+		"the agent of a recovery member":    {recovers, set(InitInstall, "mirror/agent"), true},
+		"etcd's image in a recovery member": {recovers, set(InitRestore, "mirror/etcd"), true},
+		"it has ended": {prepared, func(pod *corev1.Pod) {
+			set(InitLauncher, "mirror/agent")(pod)
+			pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: InitLauncher, State: corev1.ContainerState{Terminated: &corev1.ContainerStateTerminated{}}}}
+		}, false},
+		"that of a mesh": {prepared, func(pod *corev1.Pod) {
+			pod.Spec.InitContainers = append(pod.Spec.InitContainers, corev1.Container{Name: "mesh", Image: "mesh"})
+		}, false},
+	} {
+		for _, p := range []Platform{{}, {ImageRegistry: "one.example.com"}} {
+			pod := test.pod(p)
+			test.edit(pod)
+			if got := p.HasOtherInitImage(pod, agent); got != test.want {
+				t.Errorf("%s, registry %q: %t", name, p.ImageRegistry, got)
+			}
+		}
 	}
 }
 

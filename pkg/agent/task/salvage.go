@@ -73,7 +73,7 @@ func (t *run) salvage(ctx context.Context) error {
 func (t *run) copyMember(ctx context.Context, from, to string) error {
 	db, err := os.Open(filepath.Join(from, "snap", "db"))
 	if errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("%w: the volume holds no data of a member: %w", snapshot.ErrCorrupt, err)
+		return fmt.Errorf("%w: the volume holds no data of a member, or its PVC was lost before the data was copied: %w", snapshot.ErrCorrupt, err)
 	}
 	if err != nil {
 		return err

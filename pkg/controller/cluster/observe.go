@@ -157,6 +157,7 @@ func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClai
 		o := observedPod(r.seen.Cluster, p)
 		o.Cordoned = r.Cache.IsCordoned(o.Node) && !toleratesCordon(p)
 		o.InEndpoints, o.Outdated = inEndpoints[p.UID], o.Outdated || isMisplaced(r, r.seen.Cluster, p)
+		o.OtherInitImage = r.Platform.HasOtherInitImage(p, r.AgentImage)
 		if o.Owned && resources.IsPrepared(p.Annotations) {
 			r.seen.Prepared = append(r.seen.Prepared, o)
 		} else {

@@ -267,3 +267,32 @@ func TestRecoveryMemberProvesItself(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoveryMemberWithItsSourceIsObserved: the planner learns whether the pod of the recovery member mounts the PVC
+// that the recovery reads.
+func TestRecoveryMemberWithItsSourceIsObserved(t *testing.T) {
+	t.Parallel()
+	for _, dropped := range []bool{false, true} {
+		a := &atAddress{oneMember: stopped()}
+		recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old", PVC: "c-old"}}
+		filling := *recovery
+		filling.Phase = v1beta2.RecoveryPhaseFilling
+		pod, err := resources.RecoveryPod(a.cluster, &filling, resources.MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if dropped {
+			resources.DropSource(pod)
+		}
+		a.pod = pod
+		s := &seen{Observed: planner.Observed{Cluster: a.cluster}}
+		s.Record.Recovery = recovery
+		r := &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a, AgentImage: "agent:2"}}, seen: s}
+		if err := observeRecoveryMember(t.Context(), r); err != nil {
+			t.Fatal(err)
+		}
+		if m := s.RecoveryMember; m.MountsSource == dropped || !m.Pod.Fills || !m.Pod.OtherInitImage {
+			t.Errorf("dropped %t: it is %+v, %+v", dropped, m, m.Pod)
+		}
+	}
+}

@@ -46,6 +46,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	}
 	observed := observedPod(atVersion(r.seen.Cluster, recovery.Version), pod)
 	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
+	observed.OtherInitImage = r.Platform.HasOtherInitImage(pod, r.AgentImage)
 	r.seen.RecoveryMember.Pod, r.seen.RecoveryMember.Unfilled = &observed, !lost && resources.IsUnfilled(pvc)
 	r.seen.RecoveryMember.LacksPVC = lost && mounts(pod.Spec.Volumes, recovery.RecoveryMember)
 	r.seen.RecoveryMember.MountsSource = recovery.Source.PVC != "" && mounts(pod.Spec.Volumes, recovery.Source.PVC)

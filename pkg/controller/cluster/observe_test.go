@@ -116,6 +116,20 @@ func TestDigestOfTheImage(t *testing.T) {
 	}
 }
 
+// TestInitImageOfAPolicyIsObserved: the planner learns that a prepared pod waits with another image of the launcher than
+// a new pod would have.
+func TestInitImageOfAPolicyIsObserved(t *testing.T) {
+	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}
+	for image, want := range map[string]bool{"agent:1": false, "mirror/agent:1": true} {
+		pod := resources.Pod(c, resources.MemberPod{Name: "c-a", Prepared: true, Image: image})
+		r := &run{Reconciler: &Reconciler{Config: Config{Cache: cordons{}, AgentImage: "agent:1"}}, seen: &seen{Observed: planner.Observed{Cluster: c}}}
+		sortObjects(r, []*corev1.Pod{pod}, nil, nil)
+		if got := r.seen.Prepared[0].OtherInitImage; got != want {
+			t.Errorf("%s: %t", image, got)
+		}
+	}
+}
+
 // TestPodThatWaitsForItsImage: only a member that does not run needs another registry.
 func TestPodThatWaitsForItsImage(t *testing.T) {
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", Namespace: "n", UID: "uid"}, Spec: v1beta2.ClusterSpec{Version: "3.6.11"}}

@@ -190,6 +190,9 @@ type Pod struct {
 	// FromPolicy is true if an admission policy has changed the requested image. It may do so for new
 	// pods only. See resources.IsImageFromPolicy.
 	FromPolicy bool
+	// OtherInitImage is true if an init container that has not ended has another image than a new pod would request.
+	// See resources.HasOtherInitImage.
+	OtherInitImage bool
 	// NeedsNewPod is true if another version or image is desired that must not run in this pod: a
 	// new pod has other flags, variables or probes. See resources.NeedsNewPod.
 	NeedsNewPod bool

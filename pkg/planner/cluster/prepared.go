@@ -55,12 +55,12 @@ func isUsable(o *Observed, p *Pod) bool {
 	}
 }
 
-// lacksImageOfPolicy is true for a pod that does not run because an admission policy has given it an image that
-// cannot be pulled. Many policies change new pods only, so a policy that was corrected helps a new pod. One
+// lacksImageOfPolicy is true for a pod that does not run because an admission policy has given etcd or an init
+// container an image that cannot be pulled. Many policies change new pods only, so a policy that was corrected helps a new pod. One
 // is made when this pod is older than patience.
 func lacksImageOfPolicy(now time.Time, p *Pod, patience time.Duration) bool {
 	why, _, _ := strings.Cut(p.Waiting, ": ")
-	return p.FromPolicy && !p.Running && IsImageWait(why) && now.Sub(p.Made) > patience
+	return (p.FromPolicy || p.OtherInitImage) && !p.Running && IsImageWait(why) && now.Sub(p.Made) > patience
 }
 
 // awaitsPutBack is true for a prepared pod that does not keep the image that something else has set, and is

@@ -109,6 +109,11 @@ func TestImageOfAPolicyThatCannotBePulled(t *testing.T) {
 			p := &o.Prepared[0]
 			p.Running, p.FromPolicy, p.Waiting, p.Made = false, true, "ErrImagePull: mirror/etcd", o.Now.Add(-long)
 		}), "scale-up: DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
+		{"the init container of a prepared pod", 3, "a b", edits(func(o *Observed) {
+			prepareMissing(o)
+			p := &o.Prepared[0]
+			p.Running, p.OtherInitImage, p.Waiting, p.Made = false, true, "ErrImagePull: mirror/operator", o.Now.Add(-long)
+		}), "scale-up: DeletePrepared c-new, PreparePod c-new, wait WaitingForPod"},
 	})
 }
 
