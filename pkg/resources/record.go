@@ -45,6 +45,8 @@ type Record struct {
 	Restores []v1beta2.ClusterRestore
 	// PutBack says how often images were put back that something else has set on pods.
 	PutBack PutBackRecord
+	// Rotation says how often the last rotation of the CA was carried out.
+	Rotation RotationRecord
 }
 
 // mostRemoved is how many removed members a record remembers. A status is hardly from before as many.
@@ -65,6 +67,7 @@ const (
 	recordRemoved         = "removed"
 	recordRestores        = "restores"
 	recordPutBack         = "imagesPutBack"
+	recordRotation        = "caRotated"
 	recordDeclaration     = "declaration"
 
 	recordSuffix = "-record"
@@ -94,7 +97,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordDeclaration} {
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordRotation, recordDeclaration} {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
@@ -139,6 +142,7 @@ func ParseRecord(cm *corev1.ConfigMap) Record {
 		Recoveries:      strings.Fields(cm.Data[recordRecoveries]),
 		Removed:         strings.Fields(cm.Data[recordRemoved]),
 		PutBack:         parsePutBack(cm.Data[recordPutBack]),
+		Rotation:        parseRotation(cm.Data[recordRotation]),
 	}
 	r.Recovery = parseRecovery(cm.Data[recordRecovery])
 	r.Restores = parseRestores(cm.Data[recordRestores])
@@ -195,6 +199,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 		recordClusterUID: string(c.UID), recordBootstrapMember: r.BootstrapMember, recordClusterID: r.ClusterID,
 		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "), recordDeclaration: declarationOf(c),
 		recordRemoved: strings.Join(r.Removed, " "), recordPutBack: r.PutBack.String(), recordRestores: formatRestores(r.Restores),
+		recordRotation: r.Rotation.String(),
 	}
 	if r.Recovery != nil {
 		data[recordRecovery] = formatRecovery(r.Recovery)
@@ -205,7 +210,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 
 // Equal is true if both say the same.
 func (r Record) Equal(other Record) bool {
-	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() &&
+	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() && r.Rotation == other.Rotation &&
 		slices.Equal(r.Recoveries, other.Recoveries) && slices.Equal(r.Removed, other.Removed) && formatRestores(r.Restores) == formatRestores(other.Restores) && isSameRecovery(r.Recovery, other.Recovery)
 }
 

@@ -26,6 +26,7 @@ func exampleRecord() Record {
 		Removed:    []string{"c-x", "c-y"},
 		Restores:   []v1beta2.ClusterRestore{{Name: "r", UID: "u", Request: "hash", Time: ptr.To(metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))}},
 		PutBack:    PutBackRecord{Round: 2, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
+		Rotation:   RotationRecord{}.Next("a request").Next("a request"),
 	}
 }
 
@@ -107,9 +108,21 @@ func TestRecordedRestores(t *testing.T) {
 func TestUnreadableRecord(t *testing.T) {
 	t.Parallel()
 	cm := RecordConfigMap(newCluster(), exampleRecord())
-	cm.Data[recordRecovery], cm.Data[recordLog], cm.Data[recordPutBack], cm.Data[recordRestores] = "{", "beef 3.x 1", "2 yesterday", "[{"
-	if got := ParseRecord(cm); got.Recovery != nil || got.Restores != nil || got.Log != (LogRecord{}) || got.PutBack.Round != 0 || got.ClusterID == "" || len(got.Recoveries) != 2 {
+	cm.Data[recordRecovery], cm.Data[recordLog], cm.Data[recordPutBack], cm.Data[recordRestores], cm.Data[recordRotation] = "{", "beef 3.x 1", "2 yesterday", "[{", "often"
+	if got := ParseRecord(cm); got.Recovery != nil || got.Restores != nil || got.Log != (LogRecord{}) || got.PutBack.Round != 0 || got.Rotation.Rounds != 0 || got.ClusterID == "" || len(got.Recoveries) != 2 {
 		t.Errorf("%+v", got)
+	}
+}
+
+// TestRotationRecord: a rotation is counted for as long as none for another cause comes between.
+func TestRotationRecord(t *testing.T) {
+	t.Parallel()
+	r := RotationRecord{}.Next("one").Next("one")
+	if r.RoundsOf("one") != 2 || r.RoundsOf("two") != 0 || r.RoundsOf("") != 0 {
+		t.Errorf("%+v", r)
+	}
+	if r = r.Next("two"); r.RoundsOf("one") != 0 || r.RoundsOf("two") != 1 {
+		t.Errorf("%+v", r)
 	}
 }
 

@@ -68,7 +68,34 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 	if err := writeSecret(ctx, r, live, name, data, notes); err != nil {
 		return err
 	}
+	if a.Mode == certplanner.CASuccessor {
+		if err := recordRotation(ctx, r, before, a.Request); err != nil {
+			return err
+		}
+	}
 	normal(r, EventCAIssued, "CA %s signs from now on; it is valid until %s", next.Certificate.Subject.CommonName, next.Certificate.NotAfter.UTC().Format(time.RFC3339))
+	return nil
+}
+
+// recordRotation counts a rotation after it was carried out. One that is not counted, because this process ends
+// before, makes members restart once more at most.
+func recordRotation(ctx context.Context, r *run, before *signer, request string) error {
+	if r.seen.record == nil {
+		return nil // it is created with the next observation
+	}
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	cause := before.ca.Certificate.SerialNumber.Text(16)
+	if request != "" && request != r.seen.CA.Request {
+		cause = request
+	}
+	record.Rotation = record.Rotation.Next(cause)
+	if err := updateRecord(ctx, r, live, record); err != nil {
+		return err
+	}
+	r.seen.Record.Rotation = record.Rotation
 	return nil
 }
 

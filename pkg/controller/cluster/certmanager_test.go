@@ -44,6 +44,8 @@ type certWorld struct {
 	cluster *v1beta2.EtcdCluster
 	issuer  *certificates.CA
 	pods    []planner.Pod
+	// hasRecord is true if the record of the cluster exists.
+	hasRecord bool
 }
 
 func newCertWorld(t *testing.T, policy v1beta2.TLSPolicy) *certWorld {
@@ -100,6 +102,13 @@ func (w *certWorld) try() (*seen, error) {
 	w.Helper()
 	key := types.NamespacedName{Namespace: "n", Name: "c"}
 	s := &seen{Observed: planner.Observed{Now: w.clock.Now(), Cluster: w.cluster, NewName: "c-new", Pods: slices.Clone(w.pods)}}
+	if w.hasRecord {
+		live, err := w.kube.CoreV1().ConfigMaps("n").Get(w.Context(), resources.RecordName(w.cluster), metav1.GetOptions{})
+		if err != nil {
+			return s, err
+		}
+		s.record, s.Record = live, planner.Record{State: planner.Current, Record: resources.ParseRecord(live)}
+	}
 	observeCertificates(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
 	observeClients(w.Context(), &run{Reconciler: w.r, key: key, seen: s})
 	plan := planner.Decide(s.Observed)

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"bytes"
 	"context"
 	"crypto/x509"
 	"fmt"
@@ -17,6 +18,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // annotationRotatedAt on the Secret of the CA is when the CA replaced another CA.
@@ -52,6 +54,7 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 	secret, err := ownSecret(ctx, r, set, o.Secret, true)
 	if err == nil {
 		r.seen.CA.Request = secret.Annotations[resources.AnnotationRotateCA]
+		r.seen.CA.Writer = writerOf(secret, corev1.TLSCertKey)
 		r.seen.CA.Since, _ = time.Parse(time.RFC3339, secret.Annotations[annotationRotatedAt])
 		p := set.parsed.of(o.Use, secret, func() parsedSecret {
 			s, err := readSigner(secret)
@@ -77,6 +80,17 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 		r.secrets.keep(r.key, secret)
 	}
 	r.seen.CA.Kept = r.secrets.keptCA(r.key, r.seen.Cluster) != nil
+}
+
+// writerOf returns the field manager that has written an entry of a Secret last; empty if none is known.
+func writerOf(secret *corev1.Secret, entry string) string {
+	writer, last := "", time.Time{}
+	for _, f := range secret.ManagedFields {
+		if f.FieldsV1 != nil && f.Time != nil && !f.Time.Time.Before(last) && bytes.Contains(f.FieldsV1.Raw, []byte(`"f:`+entry+`"`)) {
+			writer, last = untrusted.Text(f.Manager), f.Time.Time
+		}
+	}
+	return writer
 }
 
 // trustedCAs are the CAs that are trusted now; nil if they are not known.

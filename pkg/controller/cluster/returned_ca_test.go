@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,6 +22,7 @@ import (
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 var certKey = types.NamespacedName{Namespace: "n", Name: "c"}
@@ -251,5 +253,59 @@ func TestPodBetweenTwoBundles(t *testing.T) {
 	w.put(old)
 	if s := w.step(); s.Trust != before || s.Trust == both {
 		t.Errorf("a pod counts as one that trusts %s, want %s, not %s", s.Trust, before, both)
+	}
+}
+
+// TestCAIsPutBackEachTime: a program writes the Secret of the first CA again after each rotation, with the annotations of
+// that time. The controller ends the fight, and says so. Another request begins another one.
+func TestCAIsPutBackEachTime(t *testing.T) {
+	w, first := issuedWorld(t)
+	w.r.Gate, w.hasRecord = stopped(), true
+	if _, err := w.kube.CoreV1().ConfigMaps("n").Create(t.Context(), resources.RecordConfigMap(w.cluster, resources.Record{}), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.startPods()
+	old := w.secret("c-ca-tls")
+	for request, want := range []int{5, 5} {
+		w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: strconv.Itoa(request)}
+		w.update()
+		issued := map[string]bool{}
+		for range 3 * (want + 2) {
+			if s := w.step(); !s.signer.ca.Certificate.Equal(first.signer.ca.Certificate) {
+				issued[s.signer.ca.Certificate.Subject.CommonName] = true
+				w.put(old)
+			}
+		}
+		if len(issued) != want {
+			t.Errorf("request %d: %d other CAs were issued, want %d", request, len(issued), want)
+		}
+		s := w.step()
+		status := planner.Status(s.Observed, planner.Decide(s.Observed))
+		if !slices.ContainsFunc(status.Conditions, func(c v1beta2.ClusterCondition) bool { return c.Reason == certplanner.ReasonCAPutBack }) {
+			t.Errorf("request %d: the conditions are %+v", request, status.Conditions)
+		}
+	}
+}
+
+// TestWriterOf: the manager that has written an entry last is named, not one that has written another entry since.
+func TestWriterOf(t *testing.T) {
+	at := func(manager, fields string, hour int) metav1.ManagedFieldsEntry {
+		when := metav1.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: &when, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+	}
+	const certificate, bundle = `{"f:data":{".":{},"f:tls.crt":{}}}`, `{"f:data":{"f:ca.crt":{}}}`
+	for _, test := range []struct {
+		name   string
+		fields []metav1.ManagedFieldsEntry
+		want   string
+	}{
+		{"unknown", nil, ""},
+		{"another entry was written since", []metav1.ManagedFieldsEntry{at("argocd", certificate, 1), at("controller", bundle, 2)}, "argocd"},
+		{"the last of two", []metav1.ManagedFieldsEntry{at("flux", certificate, 3), at("argocd", certificate, 1)}, "flux"},
+		{"a name that is no plain text", []metav1.ManagedFieldsEntry{at("a\x1bb", certificate, 1)}, untrusted.Text("a\x1bb")},
+	} {
+		if got := writerOf(&corev1.Secret{ObjectMeta: metav1.ObjectMeta{ManagedFields: test.fields}}, corev1.TLSCertKey); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
 	}
 }

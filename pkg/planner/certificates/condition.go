@@ -42,6 +42,9 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 				"member "+p.Name+" trusts the CAs that it read when it started. It restarts when that is safe, and then trusts the present ones."+o.restartsAfterPause())
 		}
 	}
+	if ca := o.certificateOfCA(); ca != nil && o.comesBack(ca) {
+		return is(t, corev1.ConditionFalse, ReasonCAPutBack, o.putBackAgain())
+	}
 	if o.CertManager.isAbsent() {
 		return is(t, corev1.ConditionTrue, ReasonCertManagerMissing, noCertManager+"; nothing renews the certificates that exist")
 	}
@@ -107,8 +110,23 @@ func (o *Observed) restorePeer() string {
 }
 
 func (o *Observed) trustPending(p *Pod) string {
-	return "the CA before the present one was lost with its key, or an older CA was put back into Secret " + o.certificateOfCA().Secret +
+	by := ""
+	if o.CA.Writer != "" {
+		by = ", last written by " + o.CA.Writer
+	}
+	return "the CA before the present one was lost with its key, or an older CA was put back into Secret " + o.certificateOfCA().Secret + by +
 		": member " + p.Name + " does not trust the present one before it restarts." + o.restartsAfterPause()
+}
+
+// putBackAgain says which program puts an older CA back each time, and what ends that.
+func (o *Observed) putBackAgain() string {
+	writer, secret := o.CA.Writer, o.certificateOfCA().Secret
+	if writer == "" {
+		writer = "another program"
+	}
+	return "after each of the last rotations an older CA came back into Secret " + secret + ", last written by " + writer +
+		". That CA signs, and none replaces it, because members would restart again. Exclude Secret " + secret + " from what " + writer +
+		" writes, then request another rotation with `kubectl etcd rotate-ca`."
 }
 
 // restartsAfterPause says that a pause keeps members from restarting; empty without a pause.

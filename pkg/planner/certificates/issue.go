@@ -121,7 +121,7 @@ func (o *Observed) issue() Steps {
 		return Steps{Issue: slices.DeleteFunc(o.issueLeaves(), func(i IssueCertificate) bool { return i.Change != ChangeStandIn })}
 	case ca.State != Usable:
 		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CAFirst}}
-	case o.canReplaceCA() && (o.isRotationRequested() || ca.isDue(o.Now)):
+	case o.canReplaceCA() && o.isRotationDue(ca):
 		return Steps{IssueCA: &IssueCA{Request: o.RotateCA, Mode: CASuccessor}}
 	}
 	if leaves := o.issueLeaves(); len(leaves) > 0 {
@@ -149,7 +149,7 @@ func (o *Observed) renewWhilePaused(ca *Certificate) Steps {
 		return Steps{}
 	case o.CA.Lacks:
 		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CAReturned}}
-	case o.canReplaceCA() && ca.isDue(o.Now):
+	case o.canReplaceCA() && ca.isDue(o.Now) && !o.comesBack(ca):
 		return Steps{IssueCA: &IssueCA{Request: o.CA.Request, Mode: CASuccessor}}
 	}
 	return Steps{Issue: o.issueLeaves()}
@@ -161,6 +161,22 @@ func (o *Observed) isUnused() bool { return !o.Bootstrapped && len(o.Pods) == 0 
 // canReplaceCA is true if a new CA may take over. Of two that are trusted the older one goes
 // first. Members that do not know the present CA would not accept the one that it has cross-signed.
 func (o *Observed) canReplaceCA() bool { return !o.CA.Overlap && o.allTrust() && o.isAccepted() }
+
+// patientRotations is how often a CA is replaced for the same cause. Each time members restart. A program that
+// puts the older Secret back each time would make them restart for ever.
+const patientRotations = 5
+
+// isRotationDue is true if another CA is to replace the present one: on request, or because that expires.
+func (o *Observed) isRotationDue(ca *Certificate) bool {
+	return (o.isRotationRequested() || ca.isDue(o.Now)) && !o.comesBack(ca)
+}
+
+// comesBack is true if the present CA was replaced too often for the same cause and came back each time. One
+// that expires soon is replaced all the same: its end would be the end of all certificates.
+func (o *Observed) comesBack(ca *Certificate) bool {
+	repeated := o.isRotationRequested() && o.RequestRounds >= patientRotations || o.RenewalRounds >= patientRotations && ca.isDue(o.Now)
+	return repeated && !ca.expiresSoon(o.Now)
+}
 
 // isRotationRequested is true for a request for a new CA that was not carried out yet. A request
 // that no longer exists has no effect, as after the state of the API was rolled back.

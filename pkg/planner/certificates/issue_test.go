@@ -22,6 +22,9 @@ func longAgo(o *Observed)         { o.CA.Since = testNow.Add(-clientGrace) }
 func paused(o *Observed)          { o.Paused = true }
 func rotationAsked(o *Observed)   { o.RotateCA = "1" }
 func rotationCarried(o *Observed) { o.CA.Request = "1" }
+func oldCA(c *Certificate)        { c.Renewal, c.NotAfter = testNow, testNow.Add(50*time.Hour) }
+func requestRounds(n int) edit    { return func(o *Observed) { o.RequestRounds = n } }
+func renewalRounds(n int) edit    { return func(o *Observed) { o.RenewalRounds = n } }
 func notRefreshed(o *Observed)    { o.Pods[1].Refreshed = false }
 
 func unused(o *Observed)  { o.Bootstrapped, o.Pods = false, nil }
@@ -105,6 +108,13 @@ func TestIssue(t *testing.T) {
 		{"a new CA is requested", issued(rotationAsked), "Successor CA 1"},
 		{"a request that was carried out and taken back has no effect", issued(rotationCarried), ""},
 		{"a request is carried out once", issued(rotationAsked, rotationCarried), ""},
+		{"a request is carried out again after an older CA was put back", issued(rotationAsked, requestRounds(patientRotations-1)), "Successor CA 1"},
+		{"not when an older CA was put back each time", issued(rotationAsked, requestRounds(patientRotations)), ""},
+		{"not for its age either", issued(rotationAsked, requestRounds(patientRotations), certificate(0, oldCA)), ""},
+		{"a renewed CA was put back", issued(certificate(0, renewNow), renewalRounds(patientRotations-1)), "Successor CA"},
+		{"a renewed CA was put back each time", issued(certificate(0, oldCA), renewalRounds(patientRotations)), ""},
+		{"a renewed CA was put back each time, and the cluster is paused", issued(certificate(0, oldCA), renewalRounds(patientRotations), paused), ""},
+		{"a renewed CA was put back each time, and it expires soon", issued(certificate(0, oldCA), certificate(0, func(c *Certificate) { c.NotBefore = testNow.Add(-300 * time.Hour) }), renewalRounds(patientRotations)), "Successor CA"},
 		{"the CA is due for renewal", issued(certificate(0, renewNow)), "Successor CA"},
 		{"no new CA before all members trust the present CA", issued(rotationAsked, trusts("before")), ""},
 		{"no new CA while an older one is trusted", issued(rotationAsked, overlap), ""},

@@ -41,6 +41,9 @@ type Observed struct {
 	// RotateCA and DropOldCA are the requests of a user for another CA, and for the end of the
 	// trust in the CA before it; empty for none.
 	RotateCA, DropOldCA string
+	// RequestRounds is how often the request RotateCA was carried out in a row, and RenewalRounds how often
+	// the present CA was replaced because it would expire. More than once is after an older Secret came back.
+	RequestRounds, RenewalRounds int
 
 	// Bootstrapped is true if the cluster has ever served.
 	Bootstrapped bool
@@ -64,6 +67,8 @@ type CA struct {
 	// CrossSigned is true if the older CA has signed the present one: then a client that trusts the
 	// older one only takes what the present one signs.
 	CrossSigned bool
+	// Writer is the field manager that has written the certificate of the CA; empty if that is not known.
+	Writer string
 	// Kept is true if the Secret of the CA was lost and the controller still has its content in
 	// memory.
 	Kept bool

@@ -31,6 +31,8 @@ const (
 
 	// ReasonAllUsable: every certificate can be used. The good state.
 	ReasonAllUsable = "AllUsable"
+	// ReasonCAPutBack: another program has put an older CA back after each of the last rotations. Ends when it no longer does, and another rotation is requested.
+	ReasonCAPutBack = "CAPutBack"
 	// ReasonExpiresSoon: a certificate should have been renewed. Ends with a new one.
 	ReasonExpiresSoon = "ExpiresSoon"
 	// ReasonIssuing: the controller issues a certificate. Ends within seconds.

@@ -6,6 +6,7 @@ package cluster
 import (
 	"slices"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -27,6 +28,12 @@ func certificateInput(o *Observed) *certificates.Observed {
 		Hibernated:      desiredSize(o.Cluster) == 0,
 		Paused:          o.Cluster.Spec.Paused,
 		Deleting:        o.Cluster.DeletionTimestamp != nil,
+	}
+	facts.RequestRounds = o.Record.Rotation.RoundsOf(facts.RotateCA)
+	for i := range o.Certificates {
+		if c := &o.Certificates[i]; c.Use == v1beta2.CertificateUseCA {
+			facts.RenewalRounds = o.Record.Rotation.RoundsOf(c.Serial)
+		}
 	}
 	for i := range o.Clients {
 		if c := &o.Clients[i]; c.Name != "" {

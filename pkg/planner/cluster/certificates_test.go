@@ -84,12 +84,13 @@ func TestCertificateFacts(t *testing.T) {
 		o.Pods[0].Trust, o.Pods[0].Accepts, o.Pods[0].Certificates, o.Pods[0].Refreshed = "before", true, "some", false
 		o.Etcd.Members[2].CertificateVerified = false
 		o.Cluster.Annotations[resources.AnnotationRotateCA], o.Cluster.Annotations[resources.AnnotationDropOldCA] = "1", "2"
+		o.Record.Rotation = resources.RotationRecord{}.Next("1").Next("1")
 	})
 	got := certificateInput(&o)
 	want := &certificates.Observed{
 		Now: testNow, Certificates: o.Certificates, Clients: []certificates.Certificate{o.Clients[1].Certificate}, CA: o.CA, Trust: "now",
 		Pods:         []certificates.Pod{{Name: "a", UID: "pod-a", Trust: "before", Accepts: true, TrustsCA: true, TrustsPrevious: true, Running: true, Notified: true}},
-		Linearizable: true, RotateCA: "1", DropOldCA: "2", Bootstrapped: true,
+		Linearizable: true, RotateCA: "1", RequestRounds: 2, DropOldCA: "2", Bootstrapped: true,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("a cluster with pods that end:\n%s", diff)
