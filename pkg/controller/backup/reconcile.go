@@ -224,7 +224,11 @@ func (r *Reconciler) keepHeld(ctx context.Context, s *seen, a planner.Attempt, j
 	if err != nil {
 		return nil, fmt.Errorf("list the restores that keep backups: %w", err)
 	}
-	s.Held = append(s.Held, planner.Held(s.Backup, restores, nil)...) // what the cache still shows would end the Job again
+	held, err := r.heldBy(s.Backup, restores, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.Held = append(s.Held, held...) // what the cache still shows would end the Job again
 	slices.Sort(s.Held)
 	s.Held = slices.Compact(s.Held)
 	j, invalid := r.jobOf(s, a)
