@@ -69,8 +69,8 @@ func (i *installation) storage(good, cut string, args ...string) (string, error)
 	return string(out), err
 }
 
-// stopped is true if the script has stopped the programs.
-func (i *installation) stopped() bool {
+// hasStopped is true if the script has stopped the programs.
+func (i *installation) hasStopped() bool {
 	i.Helper()
 	calls, err := os.ReadFile(i.calls)
 	if err != nil {
@@ -110,11 +110,11 @@ func TestSave(t *testing.T) {
 // TestToSingleStopsNothingThatCannotBeSaved, and after it has stopped the programs it says how they start again.
 func TestToSingleStopsNothingThatCannotBeSaved(t *testing.T) {
 	i := newInstallation(t)
-	if out, err := i.storage("", none, "to-single"); err == nil || i.stopped() {
+	if out, err := i.storage("", none, "to-single"); err == nil || i.hasStopped() {
 		t.Errorf("stopped: %v: %s", err, out)
 	}
 	out, err := i.storage("12", "bring-back.yaml", "to-single")
-	if err == nil || !i.stopped() {
+	if err == nil || !i.hasStopped() {
 		t.Fatalf("%v: %s", err, out)
 	}
 	for _, again := range []string{"type the same command again", "scale deployment/etcd-operator-apiserver --replicas=2", "scale deployment/etcd-operator-controller --replicas=2"} {

@@ -174,8 +174,8 @@ func recordLost(o *Observed, _ time.Time) (Plan, bool) {
 	}}, true
 }
 
-// awaitJob waits for the Job that runs. No attempt follows a pod on a lost node that may still write what the next
-// attempt would store: a manifest of the one beside a snapshot of the other is no backup.
+// awaitJob waits for the Job that runs, also on a lost node if attempts share a name in the store. A manifest of one
+// attempt beside the snapshot of another is no backup.
 func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	j := o.pending()
 	if j == nil {
