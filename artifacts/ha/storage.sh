@@ -27,6 +27,20 @@ fail() {
   exit 1
 }
 
+# What starts the programs as they were before stop, one command a line.
+stopped=
+resume=
+
+# ended: says what to do if the script ends while the programs are stopped.
+ended() {
+  code=$?
+  [ "$code" -ne 0 ] && [ -n "$stopped" ] || exit "$code"
+  echo "storage.sh: the programs are stopped: remove the cause, and type the same command again, which completes it" >&2
+  [ -z "$resume" ] || printf 'storage.sh: to start the programs as they were instead:%s\n' "$resume" >&2
+  exit "$code"
+}
+trap ended EXIT
+
 k() { kubectl -n "$namespace" "$@"; }
 
 # removed FILE: deletes what the file creates, and waits.
@@ -35,8 +49,10 @@ removed() { kubectl delete -f "$1" --ignore-not-found --wait=true >/dev/null; }
 # created FILE: creates what the file describes. What exists stays as it is.
 created() { kubectl get -f "$1" >/dev/null 2>&1 || kubectl apply -f "$1" >/dev/null; }
 
-# applied DIRECTORY: applies the installation, by default the one in the directory.
+# applied DIRECTORY: applies the installation, by default the one in the directory. From here on there is no way back
+# but another command of this script: other programs may start.
 applied() {
+  resume=
   if [ -n "$apply" ]; then sh -c "$apply"; else kubectl apply -k "${installation:-$1}"; fi
 }
 
@@ -44,7 +60,23 @@ applied() {
 # does not change replicas that kubectl has set, and the chart rejects values that do not fit to a Deployment.
 halt() {
   k get "$1" >/dev/null 2>&1 || return 0
-  if [ -n "$apply" ]; then k delete "$1" >/dev/null; else k scale "$1" --replicas=0 >/dev/null; fi
+  stopped=yes
+  if [ -n "$apply" ]; then
+    resume="
+  the command that upgrades the release, with the values of before"
+    k delete "$1" >/dev/null
+    return
+  fi
+  replicas=$(k get "$1" -o jsonpath='{.spec.replicas}')
+  # If an earlier attempt has stopped them, the installation tells how many there are.
+  if [ "$replicas" != 0 ]; then
+    resume="$resume
+  kubectl -n $namespace scale $1 --replicas=$replicas"
+  elif [ -z "$resume" ]; then
+    resume="
+  kubectl apply -k of the installation that ran before"
+  fi
+  k scale "$1" --replicas=0 >/dev/null
 }
 
 # stop: no program writes from here on. Members of EtcdClusters run on.
@@ -65,6 +97,7 @@ started() {
   k rollout status deployment etcd-operator-apiserver --timeout=300s
   kubectl wait --for=condition=Available --timeout=120s apiservice/v1beta2.etcd.database.coreos.com
   k rollout status deployment etcd-operator-controller --timeout=300s
+  stopped=
 }
 
 # fetch POD PATH FILE: copies a file out of the container shell of a pod.
@@ -76,23 +109,51 @@ fetch() {
   mv "$3.part" "$3"
 }
 
+# runs POD: waits until the pod runs; false if it fails, or does not start.
+runs() {
+  tries=0
+  while [ "$tries" -lt 90 ]; do
+    case $(k get pod "$1" --ignore-not-found -o jsonpath='{.status.phase}') in
+    Running) return 0 ;;
+    Failed) return 1 ;;
+    esac
+    tries=$((tries + 1))
+    sleep 2
+  done
+  return 1
+}
+
+# save FILE: from the first member that reads through a quorum. A member without a quorum has an older state.
 save() {
-  removed "$here/save.yaml"
-  kubectl apply -f "$here/save.yaml" >/dev/null
-  fetch etcd-operator-storage-save /copy/etcd-operator.db "$1"
-  removed "$here/save.yaml"
+  for member in 0 1 2; do
+    removed "$here/save.yaml"
+    sed "s/etcd-operator-storage-0\./etcd-operator-storage-$member./" "$here/save.yaml" | kubectl apply -f - >/dev/null
+    if runs etcd-operator-storage-save; then
+      fetch etcd-operator-storage-save /copy/etcd-operator.db "$1"
+      removed "$here/save.yaml"
+      return
+    fi
+    echo "storage.sh: member $member of the storage gives no snapshot that a quorum confirms:" >&2
+    k logs etcd-operator-storage-save --all-containers >&2 || true
+  done
+  fail "no member of the storage reads through a quorum: bring the members back (kubectl -n $namespace get pods -o wide), or restore a backup: storage.sh backup FILE, then storage.sh restore FILE"
 }
 
 backup() {
   removed "$here/backups.yaml"
   kubectl apply -f "$here/backups.yaml" >/dev/null
   k wait --for=condition=Ready pod/etcd-operator-storage-backups --timeout=180s >/dev/null
-  # A manifest is written after its snapshot was verified. Names end with the time.
-  newest=$(k exec etcd-operator-storage-backups -c shell -- find /backups -name '*.manifest.json' |
-    awk -F_ '{print $NF, $0}' | sort | tail -n 1 | cut -d ' ' -f 2-)
-  [ -n "$newest" ] || fail "the PVC etcd-operator-storage-backup has no backup that was verified"
-  fetch etcd-operator-storage-backups "${newest%.manifest.json}" "$1"
+  # A manifest is written after its snapshot was verified. Names end with the time at which the backup was due. A clock
+  # that was ahead has given a name or a file a time of the future: what was stored after it is newer.
+  now=$(k exec etcd-operator-storage-backups -c shell -- date -u '+%s %Y-%m-%d-%H:%M:%S')
+  newest=$(k exec etcd-operator-storage-backups -c shell -- find /backups -name '*.manifest.json' -exec stat -c '%Y %n' '{}' + |
+    awk -F_ -v "now=$now" '{ split(now, at, " "); due = $NF; sub(/[.]manifest[.]json$/, "", due); if ($0 + 0 <= at[1] && due "" <= at[2] "") print }' |
+    sort -n | tail -n 1 | cut -d ' ' -f 2-)
+  [ -n "$newest" ] || fail "the PVC etcd-operator-storage-backup has no backup that was verified and has a time before now ($now)"
+  snapshot=${newest%.manifest.json}
+  fetch etcd-operator-storage-backups "$snapshot" "$1"
   removed "$here/backups.yaml"
+  echo "the backup of ${snapshot##*_} UTC"
 }
 
 # put FILE POD PATH: copies a file into the container shell of a pod, where it appears when it is complete.
@@ -195,6 +256,7 @@ to_single() {
   if ! is_single; then
     k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
     copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
+    save "$copy" # what fails here has stopped nothing
     stop
     save "$copy"
     fill_single "$copy"

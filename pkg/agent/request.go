@@ -150,6 +150,8 @@ type Save struct {
 	Owner  manifest.Owner  `json:"owner"`
 	// Started is when the transfer began, the same in each attempt.
 	Started time.Time `json:"started"`
+	// Attempt is the number of the attempt, which may run beside an earlier one on a lost node.
+	Attempt int32 `json:"attempt,omitempty"`
 	// BackupUID is the UID of the EtcdBackup.
 	BackupUID   string              `json:"backupUID,omitempty"`
 	Compression v1beta2.Compression `json:"compression,omitempty"`

@@ -188,6 +188,9 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		Prune:          pruneOf(b, run, layout, owner),
 		AbortUploads:   &agent.AbortUploads{Layout: layout, Owner: owner},
 	}
+	if run.Attempt > 1 {
+		request.Save.Attempt = run.Attempt
+	}
 	if b.Spec.Verify == v1beta2.VerificationChecksum {
 		request.Save.Verify = b.Spec.Verify
 	}

@@ -236,6 +236,9 @@ func TestBackupJobNames(t *testing.T) {
 // always were, and those of two EtcdBackups never among each other.
 func TestPlacesOfBackups(t *testing.T) {
 	t.Parallel()
+	if !SharesKey(&corev1.PodSpec{Containers: []corev1.Container{{Args: []string{"--" + agent.RequestFlag + "={"}}}}) {
+		t.Error("a request that cannot be read stores under a name of its own")
+	}
 	c := newCluster(version("3.6.16"))
 	for name, test := range map[string]struct {
 		spec    func(*v1beta2.BackupSpec)
@@ -254,14 +257,22 @@ func TestPlacesOfBackups(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			job, err := BackupJob(newBackup(test.spec), backupRun(test.cluster))
+			run := backupRun(test.cluster)
+			run.Attempt = 3
+			job, err := BackupJob(newBackup(test.spec), run)
 			if err != nil {
 				t.Fatal(err)
+			}
+			if shares := SharesKey(&job.Spec.Template.Spec); shares != (test.layout != manifest.LayoutDirectory) {
+				t.Errorf("stores under the name of other attempts: %t", shares)
 			}
 			var request agent.Request
 			raw := strings.TrimPrefix(job.Spec.Template.Spec.Containers[0].Args[1], "--"+agent.RequestFlag+"=")
 			if err := json.Unmarshal([]byte(raw), &request); err != nil {
 				t.Fatal(err)
+			}
+			if request.Save.Attempt != run.Attempt {
+				t.Errorf("the agent takes it for attempt %d", request.Save.Attempt)
 			}
 			if request.Save.Layout != test.layout || request.Store.Key != test.key {
 				t.Errorf("layout %s at %q, want %s at %q", request.Save.Layout, request.Store.Key, test.layout, test.key)

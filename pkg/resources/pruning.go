@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
 // PruningOf returns the request with which a pod of an EtcdBackup deletes backups, and the name of the container that
@@ -24,4 +25,13 @@ func PruningOf(pod *corev1.PodSpec) (request *agent.Request, container string) {
 		}
 	}
 	return nil, ""
+}
+
+// SharesKey is true if a pod of an EtcdBackup stores under a name that other attempts of the backup have, too. So does a
+// request that cannot be read.
+func SharesKey(pod *corev1.PodSpec) bool {
+	return slices.ContainsFunc(slices.Concat(pod.InitContainers, pod.Containers), func(c corev1.Container) bool {
+		r, err := agent.RequestIn(c.Args)
+		return err != nil || r != nil && r.Save != nil && r.Save.Layout != manifest.LayoutDirectory
+	})
 }

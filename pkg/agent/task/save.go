@@ -308,9 +308,14 @@ func (t *run) contested(ctx context.Context, key string, sums snapshot.Sums, rej
 
 // freeKey returns the key for a snapshot. A killed attempt may have left a snapshot without
 // a manifest. In a directory the snapshot stays until uploads are aborted, because that
-// attempt may still run. Where the name is fixed, the snapshot is overwritten.
+// attempt may still run, and deletes what it did not complete. So each attempt has keys of its own. Where the name is
+// fixed, the snapshot is overwritten.
 func (t *run) freeKey(ctx context.Context, revision int64, place manifest.Place, options snapshot.Options) (string, error) {
-	id := t.request.ID
+	own := t.request.ID
+	if n := t.request.Save.Attempt; n > 1 {
+		own += "-a" + strconv.Itoa(int(n))
+	}
+	id := own
 	for try := 2; ; try++ {
 		key := place.SnapshotKey(id, t.request.Save.Started, revision, options.Compression(), options.Encryption())
 		at := key
@@ -331,7 +336,7 @@ func (t *run) freeKey(ctx context.Context, revision int64, place manifest.Place,
 		case place.Layout == manifest.LayoutSeries || try > keyTries:
 			return "", fmt.Errorf("a backup of another transfer has the key %s: %w", key, errInTheWay)
 		}
-		id = t.request.ID + "-" + strconv.Itoa(try)
+		id = own + "-" + strconv.Itoa(try)
 	}
 }
 

@@ -11,9 +11,12 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // settle reconciles every EtcdBackup until nothing changes any more.
@@ -97,6 +100,42 @@ func TestBounds(t *testing.T) {
 	}
 	if w.backup("d2").Status.Phase != v1beta2.BackupPhaseRunning || w.backup("a1").Status.Phase != v1beta2.BackupPhaseSucceeded {
 		t.Error("phases are wrong")
+	}
+}
+
+// TestLostNodeHoldsNoPlace: the pod of a Job is on a lost node. Backups of the same cluster and of others go on.
+func TestLostNodeHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.maxRunning = 1
+	w.restart()
+	w.addCluster("a", 1)
+	w.addBackup("a1", "a", nil)
+	w.clock.SetTime(w.clock.Now().Add(time.Second))
+	w.settle()
+	if got := w.moving(); got != "a1" {
+		t.Fatalf("%s runs", got)
+	}
+	w.addBackup("a2", "a", nil)
+	for _, pod := range w.live.pods {
+		if pod.Labels[resources.LabelApp] == resources.BackupAppName {
+			pod.DeletionTimestamp = ptr.To(metav1.NewTime(w.clock.Now()))
+			w.version(pod)
+		}
+	}
+	w.settle()
+	if got := w.progressing("a2"); got != "AnotherBackupRuns" {
+		t.Fatalf("a2 waits for %q while the pod of a1 may end", got)
+	}
+	w.clock.SetTime(w.clock.Now().Add(time.Minute))
+	w.sync()
+	// The Job of a1 is not deleted yet.
+	if _, err := w.reconcile(key(w.backup("a2"))); err != nil || len(w.open()) != 2 {
+		t.Errorf("a2 waits for a Job on a lost node: %v, %+v", err, w.backup("a2").Status)
+	}
+	w.settle()
+	if r := w.backup("a1").Status; r.Attempts < 1 || r.Phase == v1beta2.BackupPhaseRunning {
+		t.Errorf("a1 waits for its own Job: %+v", r)
 	}
 }
 

@@ -47,7 +47,9 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen,
 	if err != nil {
 		return nil, fmt.Errorf("list clusters from the cache: %w", err)
 	}
-	s.Held = planner.Held(b, restores, clusters)
+	if s.Held, err = r.heldBy(b, restores, clusters); err != nil {
+		return nil, err
+	}
 	if err := r.observeNeeded(s); err != nil {
 		return nil, err
 	}
@@ -55,6 +57,16 @@ func (r *Reconciler) observe(ctx context.Context, b *v1beta2.EtcdBackup) (*seen,
 		return nil, err
 	}
 	return s, nil
+}
+
+// heldBy returns what the retention of an EtcdBackup does not delete. The cache may show the other EtcdBackups late: a
+// restore waits for the end of each Job that does not keep what it reads.
+func (r *Reconciler) heldBy(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster) ([]string, error) {
+	backups, err := r.Cache.Backups(b.Namespace)
+	if err != nil {
+		return nil, fmt.Errorf("list backups from the cache: %w", err)
+	}
+	return planner.Held(b, backups, restores, clusters), nil
 }
 
 // observeSource finds the members that a backup can read from.

@@ -21,7 +21,7 @@ import (
 // viewOf says what has become of a Job.
 func (r *Reconciler) viewOf(ctx context.Context, j *batchv1.Job, attempt planner.Attempt, pods []*corev1.Pod) planner.Job {
 	seen := r.jobs().Observe(ctx, j, pods, r.Clock.Now())
-	v := planner.Job{Job: seen.Job, Attempt: attempt, Pruner: job.PrunerOf(j)}
+	v := planner.Job{Job: seen.Job, Attempt: attempt, Pruner: job.PrunerOf(j), SharesKey: resources.SharesKey(&j.Spec.Template.Spec)}
 	switch {
 	case seen.Finished != nil:
 		v.Outcome = outcomeOf(j, attempt, seen.Finished)

@@ -224,7 +224,11 @@ func (r *Reconciler) keepHeld(ctx context.Context, s *seen, a planner.Attempt, j
 	if err != nil {
 		return nil, fmt.Errorf("list the restores that keep backups: %w", err)
 	}
-	s.Held = append(s.Held, planner.Held(s.Backup, restores, nil)...) // what the cache still shows would end the Job again
+	held, err := r.heldBy(s.Backup, restores, nil)
+	if err != nil {
+		return nil, err
+	}
+	s.Held = append(s.Held, held...) // what the cache still shows would end the Job again
 	slices.Sort(s.Held)
 	s.Held = slices.Compact(s.Held)
 	j, invalid := r.jobOf(s, a)
@@ -285,7 +289,8 @@ func (r *Reconciler) create(ctx context.Context, s *seen, j *batchv1.Job) (*batc
 }
 
 // running lists the Jobs that have not ended. A Job whose pod Kubernetes does not start does
-// not count: it may wait for a PVC that is never created.
+// not count: it may wait for a PVC that is never created. Neither does one whose pod is on a lost node: nothing tells
+// that it ever ends, and the backups of all other clusters would wait for it.
 func (r *Reconciler) running() ([]activeJob, error) {
 	jobs, err := r.Cache.AllJobs()
 	if err != nil {
@@ -305,7 +310,8 @@ func (r *Reconciler) running() ([]activeJob, error) {
 	for _, j := range jobs {
 		young := r.Clock.Since(j.CreationTimestamp.Time) < startGrace
 		moving := slices.ContainsFunc(made[j.UID], func(pod *corev1.Pod) bool { return job.HasStarted(j, pod) })
-		if job.Ended(j) == nil && j.DeletionTimestamp == nil && (young || moving) {
+		lost := job.LostNodeOf(j, made[j.UID], r.Clock.Now()) != nil
+		if job.Ended(j) == nil && j.DeletionTimestamp == nil && !lost && (young || moving) {
 			running = append(running, activeJob{
 				name:   types.NamespacedName{Namespace: j.Namespace, Name: j.Name},
 				source: types.NamespacedName{Namespace: j.Namespace, Name: j.Annotations[resources.AnnotationSource]},

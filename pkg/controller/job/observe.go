@@ -62,6 +62,7 @@ func (o Observer) Observe(ctx context.Context, job *batchv1.Job, pods []*corev1.
 		s.Started = true
 		return s
 	}
+	s.LostNode = LostNodeOf(job, pods, now)
 	if mayBeRejected(job, pods, now) {
 		s.Rejected, s.Waiting = true, o.rejection(ctx, job)
 	}

@@ -121,6 +121,13 @@ func TestObserveReadsTheStateOfAJobFromItsPodsFirst(t *testing.T) {
 	t.Parallel()
 	failed, complete := condition(batchv1.JobFailed, corev1.ConditionTrue), condition(batchv1.JobComplete, corev1.ConditionTrue)
 	made := epoch.Add(time.Second)
+	// The test observes a minute after epoch.
+	deletedBefore := func(ago time.Duration) func(*corev1.Pod) {
+		return func(p *corev1.Pod) {
+			p.DeletionTimestamp, p.Spec.NodeName = ptr.To(metav1.NewTime(epoch.Add(time.Minute-ago))), "n1"
+		}
+	}
+	lost := &planner.LostNode{Since: epoch.Add(time.Minute), Message: "node n1 does not report the end of pod a, which Kubernetes deletes"}
 	for name, test := range map[string]struct {
 		job      *batchv1.Job
 		pods     []*corev1.Pod
@@ -130,17 +137,22 @@ func TestObserveReadsTheStateOfAJobFromItsPodsFirst(t *testing.T) {
 		lost     bool
 		asked    int
 	}{
-		"nothing yet":        {newJob(), nil, nil, planner.Job{Rejected: true}, "", false, 0},
-		"the read fails":     {newJob(), nil, errors.New("x"), planner.Job{Rejected: true}, "", false, 0},
-		"it goes":            {newJob(func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }), nil, nil, planner.Job{Deleting: true}, "", false, 0},
-		"it is scheduled":    {newJob(), []*corev1.Pod{newPod("a", waiting("ContainerCreating"))}, nil, planner.Job{PodMade: made}, "", false, 0},
-		"it is prepared":     {newJob(), []*corev1.Pod{newPod("a", waiting("PodInitializing"))}, nil, planner.Job{PodMade: made}, "", false, 0},
-		"it has no image":    {newJob(), []*corev1.Pod{newPod("a", waiting("ErrImagePull"))}, nil, planner.Job{PodMade: made, Waiting: "ErrImagePull: m"}, "", false, 0},
-		"it runs":            {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, nil, planner.Job{PodMade: made, Started: true, Progress: &v1beta2.TransferProgress{Bytes: 5}}, "", false, 1},
-		"it is unresponsive": {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, errors.New("x"), planner.Job{PodMade: made, Started: true}, "", false, 1},
-		"it has no address":  {newJob(), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
-		"it is being killed": {newJob(), []*corev1.Pod{newPod("a", running, addressed, beingDeleted)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
-		"its pod has ended":  {newJob(), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
+		"nothing yet":                                 {newJob(), nil, nil, planner.Job{Rejected: true}, "", false, 0},
+		"the read fails":                              {newJob(), nil, errors.New("x"), planner.Job{Rejected: true}, "", false, 0},
+		"it goes":                                     {newJob(func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }), nil, nil, planner.Job{Deleting: true}, "", false, 0},
+		"it is scheduled":                             {newJob(), []*corev1.Pod{newPod("a", waiting("ContainerCreating"))}, nil, planner.Job{PodMade: made}, "", false, 0},
+		"it is prepared":                              {newJob(), []*corev1.Pod{newPod("a", waiting("PodInitializing"))}, nil, planner.Job{PodMade: made}, "", false, 0},
+		"it has no image":                             {newJob(), []*corev1.Pod{newPod("a", waiting("ErrImagePull"))}, nil, planner.Job{PodMade: made, Waiting: "ErrImagePull: m"}, "", false, 0},
+		"it runs":                                     {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, nil, planner.Job{PodMade: made, Started: true, Progress: &v1beta2.TransferProgress{Bytes: 5}}, "", false, 1},
+		"it is unresponsive":                          {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, errors.New("x"), planner.Job{PodMade: made, Started: true}, "", false, 1},
+		"it has no address":                           {newJob(), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"it is being killed":                          {newJob(), []*corev1.Pod{newPod("a", running, addressed, deletedBefore(0))}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"its pod is on a lost node":                   {newJob(), []*corev1.Pod{newPod("a", running, addressed, deletedBefore(reportGrace))}, nil, planner.Job{PodMade: made, Started: true, LostNode: lost}, "", false, 0},
+		"its Job fails on a lost node":                {newJob(condition(batchv1.JobFailureTarget, corev1.ConditionTrue)), []*corev1.Pod{newPod("a", running, deletedBefore(reportGrace))}, nil, planner.Job{PodMade: made, Started: true, LostNode: lost}, "", false, 0},
+		"its pod has its grace":                       {newJob(), []*corev1.Pod{newPod("a", running, deletedBefore(reportGrace-time.Second))}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"one of its pods is on a lost node":           {newJob(), []*corev1.Pod{newPod("a", running, deletedBefore(reportGrace)), newPod("b", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"its pod ended before the node left":          {newJob(), []*corev1.Pod{newPod("a", phase(corev1.PodFailed), deletedBefore(time.Hour))}, nil, planner.Job{Started: true}, "a", false, 0},
+		"its pod has ended":                           {newJob(), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
 		"its pod has ended, and the Job has failed":   {newJob(failed), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
 		"its pod is deleted":                          {newJob(failed), nil, nil, planner.Job{Started: true}, "", true, 0},
 		"its pod is deleted, and the Job is complete": {newJob(complete), nil, nil, planner.Job{Started: true}, "", true, 0},

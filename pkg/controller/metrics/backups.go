@@ -59,7 +59,7 @@ var (
 // knownReasons bounds the label: reasons of Kubernetes are open-ended. Those of Kubernetes here are
 // what its kubelet, scheduler and API for evictions write to pods that they end.
 var knownReasons = sets.New(
-	planner.ReasonNotStarted, planner.ReasonJobLost, job.ReasonAgentFailed, job.ReasonPodFailed,
+	planner.ReasonNotStarted, planner.ReasonJobLost, planner.ReasonNodeLost, job.ReasonAgentFailed, job.ReasonPodFailed,
 	batchv1.JobReasonDeadlineExceeded, "OOMKilled", "Evicted", "EvictionByEvictionAPI", "DeletionByTaintManager",
 	corev1.PodReasonPreemptionByScheduler, corev1.PodReasonTerminationByKubelet,
 	string(agent.ClassRequest), string(agent.ClassEtcd), string(agent.ClassEtcdDenied), string(agent.ClassCredentials),

@@ -11,7 +11,7 @@ import (
 
 func TestReasonsOfAttempts(t *testing.T) {
 	for _, reason := range []string{
-		"PodNotStarted", "JobLost", "AgentFailed", "PodFailed", "DeadlineExceeded", "OOMKilled", "Evicted", "PreemptionByScheduler",
+		"PodNotStarted", "JobLost", "NodeLost", "AgentFailed", "PodFailed", "DeadlineExceeded", "OOMKilled", "Evicted", "PreemptionByScheduler",
 		string(agent.ClassTooSlow), string(agent.ClassNotFound), string(agent.ClassInternal),
 	} {
 		if got := reasonLabel(reason); got != reason {

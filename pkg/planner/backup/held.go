@@ -14,11 +14,12 @@ import (
 )
 
 // Held returns the URIs of the backups that a user holds, and of those that a restore reads or may read, sorted. The
-// retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Restores and
-// clusters are those of the namespace: a recovery continues after its EtcdRestore was deleted, and its cluster need not
-// be the one that b is of. A name without a revision means the newest good backup; which one that was is known once it
+// retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Backups,
+// restores and clusters are those of the namespace. EtcdBackups may share a place, and a restore waits for each Job that
+// may delete what it reads, whichever EtcdBackup the restore names. A recovery continues after its EtcdRestore was
+// deleted, and its cluster need not be the one that b is of. A name without a revision means the newest good backup; which one that was is known once it
 // was verified.
-func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster) []string {
+func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster) []string {
 	held := slices.Clone(b.Spec.HeldSnapshots)
 	if b.IsHeld() {
 		for _, s := range storedBy(b) {
@@ -29,6 +30,7 @@ func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1
 		if !isOpen(r) {
 			continue
 		}
+		of := named(r, b, backups)
 		switch from := r.Spec.Backup; {
 		case from == nil:
 			place := URIOf(r.Spec.BackupStorageType, &r.Spec.RestoreSource)
@@ -36,11 +38,11 @@ func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1
 				held = append(held, place)
 				held = append(held, newestFor(b, r, place)...)
 			}
-		case from.Name != b.Name:
+		case of == nil:
 		case from.Revision != nil:
-			held = append(held, ofRevision(b, *from.Revision)...)
+			held = append(held, ofRevision(of, *from.Revision)...)
 		default:
-			held = append(held, newestFor(b, r, "")...)
+			held = append(held, newestFor(of, r, "")...)
 		}
 	}
 	for _, c := range clusters {
@@ -50,6 +52,19 @@ func Held(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1
 	}
 	slices.Sort(held)
 	return slices.DeleteFunc(slices.Compact(held), func(uri string) bool { return uri == "" })
+}
+
+// named returns the EtcdBackup that a restore names: b, which is newer than its copy among the backups, or another;
+// nil if there is none.
+func named(r *v1beta2.EtcdRestore, b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup) *v1beta2.EtcdBackup {
+	if r.Spec.Backup == nil {
+		return nil
+	}
+	all := append([]*v1beta2.EtcdBackup{b}, backups...)
+	if i := slices.IndexFunc(all, func(x *v1beta2.EtcdBackup) bool { return x.Name == r.Spec.Backup.Name }); i >= 0 {
+		return all[i]
+	}
+	return nil
 }
 
 // endangered returns a backup that is held and that a Job may delete; empty if there is none.

@@ -27,6 +27,8 @@ func TestHeld(t *testing.T) {
 		})
 	}
 	b.Status.URI, b.Status.EtcdRevision, b.Status.LastSuccessDate = b.Status.History[0].URI, 5, hours(5)
+	another := newBackup(nil)
+	another.Name, another.Status.URI, another.Status.EtcdRevision, another.Status.LastSuccessDate = "a", "s3://bucket/key/b/a/2", 2, hours(2)
 	named := func(name string, revision *int64) v1beta2.RestoreSpec {
 		return v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: name, Revision: revision}}
 	}
@@ -44,7 +46,9 @@ func TestHeld(t *testing.T) {
 		"revision while it is filled":                {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseRestoring}, want: "2"},
 		"restore that has ended":                     {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded}},
 		"restore that has failed":                    {spec: named("b", ptr.To[int64](2)), status: v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed}},
-		"another EtcdBackup":                         {spec: named("x", nil)},
+		"EtcdBackup that does not exist":             {spec: named("x", nil)},
+		"revision of another EtcdBackup":             {spec: named("a", ptr.To[int64](2)), want: "a/2"},
+		"newest of another EtcdBackup":               {spec: named("a", nil), want: "a/2"},
 		"the newest when the restore was created":    {spec: named("b", nil), want: "3 4 5"},
 		"the newest that was verified, and another":  {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, want: "3 5"},
 		"others have the revision that was verified": {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, idle: true, want: "3 5"},
@@ -68,7 +72,7 @@ func TestHeld(t *testing.T) {
 				b = b.DeepCopy()
 				b.Status.History[3].Revision, b.Status.History[4].Revision = 3, 3
 			}
-			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdRestore{r}, []*v1beta2.EtcdCluster{newCluster(nil), c}), " "), "s3://bucket/key/b/", "")
+			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdBackup{b, another}, []*v1beta2.EtcdRestore{r}, []*v1beta2.EtcdCluster{newCluster(nil), c}), " "), "s3://bucket/key/b/", "")
 			if got != test.want {
 				t.Errorf("holds %q, want %q", got, test.want)
 			}
@@ -83,11 +87,11 @@ func TestHeldByUser(t *testing.T) {
 	b.Status.URI = "s3://b/3"
 	b.Status.History = []v1beta2.BackupRecord{{Succeeded: true, URI: "s3://b/3"}, {URI: "s3://b/2"}, {Succeeded: true, URI: "s3://b/1"}}
 	b.Spec.HeldSnapshots = []string{"s3://b/1"}
-	if got := strings.Join(Held(b, nil, nil), " "); got != "s3://b/1" {
+	if got := strings.Join(Held(b, nil, nil, nil), " "); got != "s3://b/1" {
 		t.Errorf("a snapshot: holds %q", got)
 	}
 	b.Spec.Hold, b.Spec.HeldSnapshots = ptr.To(true), nil
-	if got := strings.Join(Held(b, nil, nil), " "); got != "s3://b/1 s3://b/3" {
+	if got := strings.Join(Held(b, nil, nil, nil), " "); got != "s3://b/1 s3://b/3" {
 		t.Errorf("all: holds %q", got)
 	}
 }
@@ -99,7 +103,7 @@ func TestHistoryOfAHeldBackup(t *testing.T) {
 	s.Backup.Spec.Hold = ptr.To(true)
 	for revision := int64(1); revision <= 3; revision++ {
 		s.Now = epoch.Add(time.Duration(revision) * time.Minute)
-		s.Held = Held(s.Backup, nil, nil)
+		s.Held = Held(s.Backup, nil, nil, nil)
 		s.begins(s.Now, 1)
 		s.ends(time.Second, good(revision))
 	}

@@ -54,6 +54,8 @@ type Job struct {
 	Attempt Attempt
 	// Pruner is what the Job deletes; nil if it deletes no backup.
 	Pruner *job.Pruner
+	// SharesKey is true if another attempt writes under the same name in the store.
+	SharesKey bool
 	// Outcome is nil while the Job is not finished.
 	Outcome *Outcome
 }

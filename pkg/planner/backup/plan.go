@@ -144,7 +144,11 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 		return Plan{}, false
 	case j.Outcome != nil:
 		return Plan{Attempt: j.Attempt, Record: j.Outcome}, true
-	case j.IsLate(o.Now):
+	case j.LostNode != nil && !j.SharesKey:
+		return Plan{Attempt: j.Attempt, Record: &Outcome{
+			Reason: ReasonNodeLost, Message: j.LostNode.Message, Start: j.Created, Completion: o.Now,
+		}}, true
+	case j.IsLate(o.Now) && j.LostNode == nil:
 		return Plan{Attempt: j.Attempt, Record: &Outcome{
 			Reason: ReasonNotStarted, Message: j.LateMessage(), Start: j.Created, Completion: o.Now,
 		}}, true
@@ -170,14 +174,19 @@ func recordLost(o *Observed, _ time.Time) (Plan, bool) {
 	}}, true
 }
 
-// awaitJob waits for the Job that runs.
+// awaitJob waits for the Job that runs, also on a lost node if attempts share a name in the store. A manifest of one
+// attempt beside the snapshot of another is no backup.
 func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	j := o.pending()
 	if j == nil {
 		return Plan{}, false
 	}
 	plan := Plan{Attempt: j.Attempt, RequeueAfter: progressPeriod}
-	if !j.Started {
+	switch {
+	case j.LostNode != nil:
+		plan.Wait = &Wait{Reason: ReasonNodeLost, Message: j.LostNode.Message +
+			"; the pod may still write under the name that the next attempt stores at: make sure that the node is off, then delete the pod with --force"}
+	case !j.Started:
 		plan.RequeueAfter = startPeriod
 		plan.Wait = j.Unstarted()
 	}
@@ -232,7 +241,8 @@ func (o *Observed) start(a Attempt) Plan {
 }
 
 // served returns the Jobs whose outcome is in the status. The newest Job that failed
-// stays, so that a user can read its log, unless a clock that was ahead has dated it.
+// stays, so that a user can read its log, unless a clock that was ahead has dated it. A lost node shows no log, and a
+// Job without a pod that ends may not stay beside the next one.
 func (o *Observed) served() []string {
 	var names []string
 	for i := range o.Jobs {
@@ -240,7 +250,7 @@ func (o *Observed) served() []string {
 		if j.Deleting || !o.isRecorded(j.Attempt) {
 			continue
 		}
-		if newest := j.Attempt.isSame(o.current()); !newest || o.isAhead() || j.Outcome == nil || j.Outcome.Succeeded {
+		if newest := j.Attempt.isSame(o.current()); !newest || o.isAhead() || j.LostNode != nil || j.Outcome == nil || j.Outcome.Succeeded {
 			names = append(names, j.Name)
 		}
 	}

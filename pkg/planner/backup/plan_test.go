@@ -199,6 +199,32 @@ func TestFailuresAreTriedAgain(t *testing.T) {
 	s.is(v1beta2.BackupPhaseSucceeded)
 }
 
+// TestLostNode: another attempt follows a Job on a lost node, and the Job does not stay. Where both write under the same
+// name, the backup waits for the end of the pod, and is Stalled after a while.
+func TestLostNode(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, nil)
+	lost := &job.LostNode{Since: epoch, Message: "node n1 does not report the end of pod p"}
+	j := s.begins(epoch, 1)
+	j.Started, j.LostNode = true, lost
+	if plan := s.step(); plan.Record == nil || plan.Record.Reason != ReasonNodeLost || plan.Record.Message != lost.Message {
+		t.Fatalf("plan %+v", plan)
+	}
+	if s.step(); len(s.Jobs) != 0 {
+		t.Errorf("the Job stays: %+v", s.Jobs)
+	}
+	s.Now = s.Now.Add(backOff(1))
+	j = s.begins(epoch, 2)
+	j.Started, j.LostNode, j.SharesKey = true, lost, true
+	if plan := s.step(); plan.Record != nil || plan.Wait == nil || len(plan.Delete) > 0 {
+		t.Fatalf("a pod that may still write is not waited for: %+v", plan)
+	}
+	s.condition(ConditionProgressing, metav1.ConditionTrue, ReasonNodeLost)
+	s.Now = s.Now.Add(Waits[ReasonNodeLost].Bound)
+	s.step()
+	s.condition(v1beta2.ConditionStalled, metav1.ConditionTrue, ReasonNodeLost)
+}
+
 func TestPeriodicBackup(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 300, MaxBackups: 2})

@@ -28,7 +28,17 @@ const (
 	ReasonRejected = v1beta2.ReasonPodRejected
 	// ReasonJobLost is a Job that no longer exists, or ended without an outcome.
 	ReasonJobLost = "JobLost"
+	// ReasonNodeLost: the node of the pod of a Job does not report the end of the pod. The next attempt follows by itself.
+	ReasonNodeLost = "NodeLost"
 )
+
+// LostNode is a node that does not report the end of the pod of a Job. The pod may still run there.
+type LostNode struct {
+	// Since is when the kubelet has had its time to report it.
+	Since time.Time
+	// Message names the node and the pod.
+	Message string
+}
 
 // Wait is what is waited for.
 type Wait struct {
@@ -54,6 +64,8 @@ type Job struct {
 	PodMade time.Time
 	// Deleting is true of a Job that is going away.
 	Deleting bool
+	// LostNode is where its pods were; nil while one of them may still report its end.
+	LostNode *LostNode
 	// Progress of a running transfer, if it is known.
 	Progress *v1beta2.TransferProgress
 }

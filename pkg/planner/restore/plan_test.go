@@ -76,6 +76,8 @@ func checked(attempt int32, outcome *Outcome, edits ...func(*Job)) func(*Observe
 	}
 }
 
+func onLostNode(j *Job) { j.LostNode = &job.LostNode{Since: epoch.Add(time.Minute), Message: "lost"} }
+
 func good() *Outcome {
 	return &Outcome{Succeeded: true, Key: "key/dir/snapshot.db", SHA256: "abc", Revision: 42, Size: 1000, EtcdVersion: "3.6.16", Verified: true, Completion: epoch}
 }
@@ -195,14 +197,17 @@ func TestDecide(t *testing.T) {
 		want  string
 	}{
 		// The backup is looked at before anything else.
-		"first look":        {nil, "Verifying: verify 1 of bucket/key against " + target},
-		"it runs":           {[]func(*Observed){checked(1, nil)}, "Verifying:"},
-		"it does not start": {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no PVC", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
-		"it gets no pod":    {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Rejected, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRejected"},
+		"first look":          {nil, "Verifying: verify 1 of bucket/key against " + target},
+		"it runs":             {[]func(*Observed){checked(1, nil)}, "Verifying: wait Verifying"},
+		"its Job terminates":  {[]func(*Observed){checked(1, good(), func(j *Job) { j.Deleting = true })}, "Verifying: wait JobTerminating"},
+		"its node is lost":    {[]func(*Observed){checked(1, nil, onLostNode)}, "Verifying: wait NodeLost"},
+		"its node stays lost": {[]func(*Observed){checked(1, nil, onLostNode), func(o *Observed) { o.Now = o.Now.Add(firstRetry) }}, "Verifying: verify 2 of bucket/key against " + target},
+		"it does not start":   {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Waiting, j.Created = false, "no PVC", epoch.Add(50*time.Second) })}, "Verifying: wait PodNotStarted"},
+		"it gets no pod":      {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Rejected, j.Waiting = false, true, "quota" })}, "Verifying: wait PodRejected"},
 		"it gets no pod for ten minutes": {[]func(*Observed){checked(1, nil, func(j *Job) {
 			j.Started, j.Rejected, j.Waiting, j.Created = false, true, "quota", epoch.Add(-time.Hour)
 		})}, "Verifying: wait PodRejected"},
-		"it has got one":          {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying:"},
+		"it has got one":          {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Created, j.PodMade = false, epoch.Add(-time.Hour), epoch })}, "Verifying: wait Verifying"},
 		"it never starts":         {[]func(*Observed){checked(1, nil, func(j *Job) { j.Started, j.Created = false, epoch.Add(-time.Hour) })}, "Verifying: record false PodNotStarted"},
 		"it is corrupt":           {[]func(*Observed){checked(1, bad("Corrupt", false))}, "Verifying: record false Corrupt"},
 		"the store fails":         {[]func(*Observed){checked(1, bad("StoreUnavailable", true))}, "Verifying: wait StoreUnavailable"},

@@ -49,7 +49,7 @@ func TestPruners(t *testing.T) {
 		"verified, the Job keeps the place": {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key", "s3://bucket/key")}, "Verifying: wait BackupMayBeDeleted without j1"},
 		"verified, the Job keeps it":        {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key", "s3://bucket/key/dir/manifest.json")}, request},
 		"verified, the Job cannot reach it": {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key/b")}, request},
-		"verified and deleted":              {[]func(*Observed){held, checked(1, good(), removed)}, "Verifying:"},
+		"verified and deleted":              {[]func(*Observed){held, checked(1, good(), removed)}, "Verifying: wait JobTerminating"},
 		"requested":                         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), in(v1beta2.RestorePhaseRestoring), prunes(s3, "bucket", "key")}, "Restoring: wait Filling"},
 	} {
 		t.Run(name, func(t *testing.T) {

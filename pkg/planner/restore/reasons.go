@@ -70,6 +70,10 @@ const (
 	ReasonNotStarted = job.ReasonNotStarted
 	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
 	ReasonRejected = job.ReasonRejected
+	// ReasonNodeLost: the node of the pod that reads the backup does not report the end of the pod. The next attempt follows by itself.
+	ReasonNodeLost = job.ReasonNodeLost
+	// ReasonJobTerminating: Kubernetes deletes the Job that has read the backup before. Another Job follows after that.
+	ReasonJobTerminating = "JobTerminating"
 )
 
 // Reasons of a restore that has failed. Others come from the agent. Create another EtcdRestore

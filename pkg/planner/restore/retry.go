@@ -58,6 +58,11 @@ func late(j *Job) *Outcome {
 	return &Outcome{Reason: ReasonNotStarted, Message: j.LateMessage(), Retryable: true, Completion: since.Add(job.StartTimeout)}
 }
 
+// lost is the outcome of a Job whose pod is on a lost node. A Job only reads, so that another may run beside its pod.
+func lost(j *Job) *Outcome {
+	return &Outcome{Reason: ReasonNodeLost, Message: j.LostNode.Message, Retryable: true, Completion: j.LostNode.Since}
+}
+
 // superseded returns the Jobs before the newest one.
 func (o *Observed) superseded(newest *Job) []string {
 	return slices.DeleteFunc(o.everyJob(), func(name string) bool { return name == newest.Name })

@@ -79,11 +79,11 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	if o.hasSeenData() {
 		set(ConditionPreRestoreBackupRequired, metav1.ConditionTrue, ReasonMemberResponded, "a member of the cluster has responded since the restore began")
 	}
-	verifying := status.Phase == v1beta2.RestorePhaseVerifying
+	isVerifying := status.Phase == v1beta2.RestorePhaseVerifying
 	switch {
 	case plan.Record != nil && plan.Phase == v1beta2.RestorePhaseVerifying:
 		set(ConditionVerified, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
-	case !verifying || plan.Revision > 0:
+	case !isVerifying || plan.Revision > 0:
 		set(ConditionVerified, metav1.ConditionTrue, ReasonVerified, "the backup was read and fits the cluster")
 	case meta.FindStatusCondition(status.Conditions, ConditionVerified) == nil:
 		set(ConditionVerified, metav1.ConditionUnknown, ReasonNotYet, "the backup has not been read yet")
@@ -103,8 +103,8 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 		set(ConditionProgressing, metav1.ConditionFalse, job.ReasonComplete, "")
 	case plan.Wait != nil:
 		set(ConditionProgressing, metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message)
-	case verifying:
-		set(ConditionProgressing, metav1.ConditionTrue, ReasonVerifying, "the backup is read and checked; nothing has been changed")
+	case isVerifying:
+		set(ConditionProgressing, metav1.ConditionTrue, ReasonVerifying, verifying)
 	default:
 		set(ConditionProgressing, metav1.ConditionTrue, ReasonRestoring, "")
 	}

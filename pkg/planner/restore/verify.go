@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 	"slices"
 
@@ -12,6 +13,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
+
+// verifying tells what a Job does that runs.
+const verifying = "the backup is read and checked; nothing has been changed"
 
 // ruleVerify has the backup read and checked before anything else is done.
 func ruleVerify(o *Observed) (Plan, bool) {
@@ -45,13 +49,16 @@ func ruleVerify(o *Observed) (Plan, bool) {
 	plan.Delete = o.superseded(j)
 	switch {
 	case j.Deleting:
-		plan.RequeueAfter = waitPeriod // another Job of the same name follows
+		// Another Job of the same name follows.
+		plan.Wait = &Wait{Reason: ReasonJobTerminating, Message: fmt.Sprintf("Kubernetes deletes Job %s; the backup is read again after that", j.Name)}
 		return plan, true
+	case j.Outcome == nil && j.LostNode != nil:
+		return o.retry(plan, place, j.Attempt, lost(j)), true
 	case j.Outcome == nil && !j.Rejected && j.IsLate(o.Now):
 		return o.retry(plan, place, j.Attempt, late(j)), true
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
-		plan.Wait = j.Unstarted()
+		plan.Wait = cmp.Or(j.Unstarted(), &Wait{Reason: ReasonVerifying, Message: verifying})
 		return plan, true
 	case !j.Outcome.Succeeded:
 		return o.retry(plan, place, j.Attempt, j.Outcome), true

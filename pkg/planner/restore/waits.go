@@ -32,6 +32,9 @@ var Waits = waits.Table{
 	ReasonAutomaticRestoreHeld:          waits.New("a proven permanent quorum loss of a cluster that may be restored without a request", waits.User, waits.Late, "Delete the EtcdRestore if it is not wanted any more. Otherwise set spec.recovery.quorumLoss=Automatic, and see the condition QuorumLost of the EtcdCluster."),
 	ReasonNotStarted:                    waits.New("a pod that starts", waits.Kubernetes, waits.Transfer, "Remove the cause that the message names."),
 	ReasonRejected:                      waits.New("a Job that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
+	ReasonVerifying:                     waits.Copy("the Job that reads the backup", waits.Controller, waits.Transfer, "Find out why the Job does not end: see its pod. To read the backup in another Job, delete that Job."),
+	ReasonNodeLost:                      waits.New("another attempt to read the backup", waits.Controller, waits.Transfer, "Keep pods off the node that the message names: cordon it, or set spec.job of another EtcdRestore."),
+	ReasonJobTerminating:                waits.New("the end of a Job that is being deleted", waits.Kubernetes, waits.Late, "Find out what keeps the Job: its finalizers and its pods. If the node of a pod is lost, delete the pod with --force."),
 	v1beta2.ReasonOldMemberMayRun:       waits.New("the proof that an old member has ended", waits.User, waits.Soon, "Bring the node of that member back, or confirm that the node is off."),
 }
 

@@ -1,0 +1,157 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage_test
+
+import (
+	"os"
+	"os/exec"
+	"path/filepath"
+	"strings"
+	"testing"
+	"time"
+)
+
+// kubectl is a kubectl of an installation of artifacts/ha. The members in GOOD read through a quorum, and exec runs its
+// command here, with the volumes below ROOT. A call whose arguments contain CUT fails, and CALLS lists the others.
+const kubectl = `#!/bin/sh
+echo "$*" >>"$CALLS"
+case "$*" in
+*"$CUT"*) echo "kubectl: cut" >&2; exit 1 ;;
+*"apply -f -"*)
+  member=$(sed -n 's/.*etcd-operator-storage-\([0-9]\)\.etcd.*/\1/p' | head -n 1)
+  echo "$member" >"$ROOT/member"
+  mkdir -p "$ROOT/copy"
+  echo "data of $member" >"$ROOT/copy/etcd-operator.db" ;;
+*"get pod etcd-operator-storage-save"*)
+  case "$GOOD" in *"$(cat "$ROOT/member")"*) echo Running ;; *) echo Failed ;; esac ;;
+*"jsonpath={.spec.replicas}"*) echo 2 ;;
+*" exec "*)
+  while [ "$1" != -- ]; do shift; done
+  shift
+  first=$1
+  shift
+  for a in "$@"; do
+    shift
+    case "$a" in /copy/*|/backups*) a=$ROOT$a ;; esac
+    set -- "$@" "$a"
+  done
+  "$first" "$@" | sed "s|$ROOT||" ;;
+esac
+`
+
+type installation struct {
+	*testing.T
+	root, calls string
+}
+
+func newInstallation(t *testing.T) *installation {
+	t.Helper()
+	t.Parallel()
+	dir := t.TempDir()
+	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	return &installation{t, dir, filepath.Join(dir, "calls")}
+}
+
+// storage runs storage.sh.
+func (i *installation) storage(good, cut string, args ...string) (string, error) {
+	i.Helper()
+	script, err := filepath.Abs("../../artifacts/ha/storage.sh")
+	if err != nil {
+		i.Fatal(err)
+	}
+	command := exec.CommandContext(i.Context(), script, args...)
+	command.Dir = i.root
+	command.Env = []string{"PATH=" + i.root + ":" + os.Getenv("PATH"), "ROOT=" + i.root, "CALLS=" + i.calls, "GOOD=" + good, "CUT=" + cut, "COPY=" + filepath.Join(i.root, "copy.db")}
+	out, err := command.CombinedOutput()
+	return string(out), err
+}
+
+// hasStopped is true if the script has stopped the programs.
+func (i *installation) hasStopped() bool {
+	i.Helper()
+	calls, err := os.ReadFile(i.calls)
+	if err != nil {
+		i.Fatal(err)
+	}
+	return strings.Contains(string(calls), "--replicas=0")
+}
+
+func (i *installation) content(file string) string {
+	i.Helper()
+	content, err := os.ReadFile(file)
+	if err != nil {
+		i.Fatal(err)
+	}
+	return strings.TrimSpace(string(content))
+}
+
+const none = "no call contains this"
+
+// TestSave takes the snapshot of the first member that reads through a quorum.
+func TestSave(t *testing.T) {
+	for good, want := range map[string]string{"012": "data of 0", "12": "data of 1", "2": "data of 2"} {
+		t.Run(good, func(t *testing.T) {
+			i := newInstallation(t)
+			file := filepath.Join(i.root, "saved.db")
+			if out, err := i.storage(good, none, "save", file); err != nil || i.content(file) != want {
+				t.Errorf("%v: %s", err, out)
+			}
+		})
+	}
+	i := newInstallation(t)
+	if out, err := i.storage("", none, "save", filepath.Join(i.root, "saved.db")); err == nil || !strings.Contains(out, "no member of the storage reads through a quorum") {
+		t.Errorf("no member: %v: %s", err, out)
+	}
+}
+
+// TestToSingleStopsNothingThatCannotBeSaved, and after it has stopped the programs it says how they start again.
+func TestToSingleStopsNothingThatCannotBeSaved(t *testing.T) {
+	i := newInstallation(t)
+	if out, err := i.storage("", none, "to-single"); err == nil || i.hasStopped() {
+		t.Errorf("stopped: %v: %s", err, out)
+	}
+	out, err := i.storage("12", "bring-back.yaml", "to-single")
+	if err == nil || !i.hasStopped() {
+		t.Fatalf("%v: %s", err, out)
+	}
+	for _, again := range []string{"type the same command again", "scale deployment/etcd-operator-apiserver --replicas=2", "scale deployment/etcd-operator-controller --replicas=2"} {
+		if !strings.Contains(out, again) {
+			t.Errorf("a failure does not say %q: %s", again, out)
+		}
+	}
+}
+
+// TestBackup: the newest file wins, and a clock that was ahead names and dates none.
+func TestBackup(t *testing.T) {
+	i := newInstallation(t)
+	now := time.Now().UTC()
+	for _, b := range []struct {
+		due, stored time.Duration
+		revision    string
+	}{{-3 * time.Hour, -3 * time.Hour, "9"}, {-2 * time.Hour, -time.Minute, "20"}, {-time.Hour, -time.Hour, "30"}, {1000 * time.Hour, -2 * time.Hour, "40"}, {-90 * time.Minute, time.Hour, "50"}} {
+		name := filepath.Join(i.root, "backups", "state_v"+b.revision+"_"+now.Add(b.due).Format("2006-01-02-15:04:05"))
+		for file, content := range map[string]string{name: b.revision, name + ".manifest.json": "{}"} {
+			stored := now.Add(b.stored)
+			if err := os.MkdirAll(filepath.Dir(file), 0o700); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.WriteFile(file, []byte(content), 0o600); err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Chtimes(file, stored, stored); err != nil {
+				t.Fatal(err)
+			}
+		}
+	}
+	file := filepath.Join(i.root, "newest.db")
+	out, err := i.storage("", none, "backup", file)
+	if err != nil || i.content(file) != "20" {
+		t.Fatalf("%v: %s", err, out)
+	}
+	if want := "the backup of " + now.Add(-2*time.Hour).Format("2006-01-02-15:04:05"); !strings.Contains(out, want) {
+		t.Errorf("got %s, want %s", out, want)
+	}
+}
