@@ -54,6 +54,8 @@ type Result struct {
 	// VerifiedBy is how the save proved it: Hash, or Checksum if the store's own checksum
 	// was compared and nothing was read back.
 	VerifiedBy v1beta2.Verification `json:"verifiedBy,omitempty"`
+	// Unconfirmed is true if no quorum confirmed that the member had every write.
+	Unconfirmed bool `json:"unconfirmed,omitempty"`
 	// AlreadyDone is true if an earlier attempt had done the work.
 	AlreadyDone bool `json:"alreadyDone,omitempty"`
 	// Pruned backups, and AbortedUploads: what interrupted transfers had left, that were deleted.

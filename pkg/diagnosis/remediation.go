@@ -65,6 +65,14 @@ type Options struct {
 	// LastBackup is the EtcdBackup with the last backup that can be restored; empty if there is
 	// none.
 	LastBackup string
+	// Encrypted is true if a restore of LastBackup needs a request, which names what decrypts it.
+	Encrypted bool
+}
+
+// RestoreEncrypted says how a person restores the last backup of a cluster, which is encrypted.
+func RestoreEncrypted(cluster, backup string) string {
+	return "create etcdclusters/" + cluster + "/restore with spec.decryption.ageIdentitiesSecret set to the Secret with the identities, to restore the last backup, EtcdBackup " +
+		backup + ", which is encrypted (dryRun=All shows the plan), or restore another backup with an EtcdRestore"
 }
 
 // MissingEnd says which evidence is missing for the end of a pod whose deletion was requested.
@@ -123,7 +131,7 @@ func (c *Cluster) howToRecover(permanent bool) string {
 	case responds:
 		return "create etcdclusters/" + c.Options.Cluster + "/recover to recover from the member that has lost the least (dryRun=All shows the plan), " +
 			"or restore a backup with an EtcdRestore"
-	case automatic && c.Options.LastBackup != "" && len(c.Remains()) == 0:
+	case automatic && c.Options.LastBackup != "" && !c.Options.Encrypted && len(c.Remains()) == 0:
 		return fmt.Sprintf("no action needed: after %v the controller restores the last backup, EtcdBackup %s", c.Options.Grace, c.Options.LastBackup)
 	default:
 		return c.howToRestore(permanent)
@@ -161,6 +169,8 @@ func (c *Cluster) howToRestore(permanent bool) string {
 		return restore
 	case c.Options.LastBackup == "":
 		return "restore a backup with an EtcdRestore"
+	case c.Options.Encrypted:
+		return RestoreEncrypted(c.Options.Cluster, c.Options.LastBackup)
 	default:
 		return "create etcdclusters/" + c.Options.Cluster + "/restore to restore the last backup, EtcdBackup " + c.Options.LastBackup +
 			" (dryRun=All shows the plan), or restore another backup with an EtcdRestore"

@@ -7,73 +7,185 @@ import (
 	"errors"
 	"fmt"
 	"net/url"
+	"slices"
 	"strings"
 	"time"
 
+	"k8s.io/utils/ptr"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// Why the last backup of a cluster is not restored unless a request names it.
+// Why the last backup of a cluster is not restored unless a request names it, or what decrypts it.
 var (
 	ErrNoBackup          = errors.New("no backup of this cluster is known")
 	ErrBackupNotVerified = errors.New("was not verified")
+	ErrBackupEncrypted   = errors.New("is encrypted, and only a request can name the Secret with the identities")
 )
 
-// Restorable returns why the last backup of a cluster, as LastBackup or a status has it,
-// must not be restored where the request names no backup; nil if it may be.
-func Restorable(last *v1beta2.LastBackup) error {
+// Restorable returns why the last backup of a cluster, as LastBackup or a status has it, must not be restored where the
+// request names no backup; nil if it may be. A request that decrypts names the identities.
+func Restorable(last *v1beta2.LastBackup, decrypts bool) error {
 	switch {
 	case last == nil:
 		return ErrNoBackup
 	case !last.Verified:
 		return fmt.Errorf("the last backup, EtcdBackup %s, %w", last.Name, ErrBackupNotVerified)
+	case last.Encrypted && !decrypts:
+		return fmt.Errorf("the last backup, EtcdBackup %s, %w", last.Name, ErrBackupEncrypted)
 	default:
 		return nil
 	}
 }
 
-// LastBackup returns the newest good backup of the data that the cluster has. It counts backups that were made since
-// the cluster is there, because an EtcdBackup may tell of an earlier cluster of the same name. A restore replaces
-// data. Until there is a newer backup, the backup that was restored is the last one; the backups of the replaced data
-// would bring back what the restore has undone. What the status tells already is kept when the EtcdBackup is deleted,
-// for the backup is still stored. Backups for which IsBackupFor is false do not count.
-func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup) *v1beta2.LastBackup {
-	restore := LastRestore(c)
-	last := c.Status.LastBackup.DeepCopy()
-	if restore != nil && last != nil && !last.Time.After(restore.Time.Time) && (last.Name != restore.Backup || last.Revision != restore.Revision) {
-		last = nil
+// maxAhead is how much later than the clock of the kube-apiserver a recorded time may be: its
+// replicas differ a little. A later one was recorded when a clock was wrong.
+const maxAhead = 5 * time.Minute
+
+// IsFuture is true for a recorded time that says nothing, because a clock was wrong.
+func IsFuture(t, now time.Time) bool { return t.After(now.Add(maxAhead)) }
+
+// LastBackup returns the backup of the data that the cluster has that a restore takes, by manifest.Newest. It counts
+// backups that were made since the cluster is there, because an EtcdBackup may tell of an earlier cluster of the same
+// name. A restore replaces data. Until there is a newer backup, the backup that was restored is the last one; the backups
+// of the replaced data would bring back what the restore has undone. What the status tells already is kept when the
+// EtcdBackup is deleted, for the backup is still stored. Backups for which IsBackupFor is false do not count.
+func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup, now time.Time) *v1beta2.LastBackup {
+	var all []goodBackup
+	if last := (goodBackup{LastBackup: ptr.Deref(c.Status.LastBackup, v1beta2.LastBackup{})}); c.Status.LastBackup != nil && !last.isReplaced(c, now) {
+		all = append(all, last)
 	}
 	for _, b := range backups {
-		if found := newestFor(c, restore, b); found != nil && (last == nil || last.Time.Time.Before(found.Time.Time)) {
-			last = found
+		for _, found := range goodBackups(b) {
+			switch {
+			case !found.isOf(c, b, now):
+			case len(all) > 0 && found.Name == all[0].Name && found.Revision == all[0].Revision && found.Time.Equal(&all[0].Time):
+				all[0] = found // the EtcdBackup says more than the status of the cluster
+			default:
+				all = append(all, found)
+			}
 		}
 	}
-	return last
-}
-
-// newestFor returns the newest backup of the cluster's data that b tells of, nil if it tells of none.
-func newestFor(c *v1beta2.EtcdCluster, restore *v1beta2.ClusterRestore, b *v1beta2.EtcdBackup) *v1beta2.LastBackup {
-	s := &b.Status
-	newest := &v1beta2.LastBackup{Name: b.Name, Time: s.LastSuccessDate, Revision: s.EtcdRevision, Verified: s.Verified, VerifiedBy: s.VerifiedBy}
-	isNew := !s.LastSuccessDate.IsZero() && !s.LastSuccessDate.Time.Before(c.CreationTimestamp.Time)
-	switch {
-	case BackupOf(b, c.Name) && isNew && (restore == nil || !lastGoodStart(s).Before(restore.Time.Time)):
-		return newest
-	case restore == nil || b.Name != restore.Backup:
-		return nil
-	case s.EtcdRevision == restore.Revision && !s.LastSuccessDate.IsZero() && !s.LastSuccessDate.After(restore.Time.Time):
-		return newest
+	candidates := make([]manifest.Candidate, len(all))
+	for i := range all {
+		candidates[i] = all[i].asCandidate(c, now)
 	}
-	for i := range s.History {
-		if r := &s.History[i]; r.Succeeded && r.Revision == restore.Revision && r.CompletionTime != nil && !r.CompletionTime.After(restore.Time.Time) {
-			return &v1beta2.LastBackup{Name: b.Name, Time: *r.CompletionTime, Revision: r.Revision, Verified: r.Verified, VerifiedBy: r.VerifiedBy}
-		}
+	if i := manifest.Newest(candidates); i >= 0 {
+		return all[i].DeepCopy()
 	}
 	return nil
 }
 
-// lastGoodStart returns when the last good backup began, the zero time if that is not known. The snapshot is not
-// older than that.
+// Supersedes is true if a restore takes the last backup of one EtcdBackup, and not that of the other, of the same
+// cluster, which may be nil. Of two of one time the one with the later name counts as newer.
+func Supersedes(other, b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) bool {
+	theirs, ours := newestGood(other), newestGood(b)
+	if theirs == nil || ours == nil || !theirs.Verified || IsFuture(theirs.Time.Time, now) {
+		return false
+	}
+	list := []manifest.Candidate{ours.asCandidate(c, now), theirs.asCandidate(c, now)}
+	if other.Name > b.Name {
+		slices.Reverse(list)
+		return manifest.Newest(list) == 0
+	}
+	return manifest.Newest(list) == 1
+}
+
+// goodBackup is a backup that succeeded.
+type goodBackup struct {
+	v1beta2.LastBackup
+	// started is when it began, the zero time if that is not known. The snapshot is not older than that.
+	started time.Time
+}
+
+// goodBackups returns what an EtcdBackup has stored, as far as its status tells.
+func goodBackups(b *v1beta2.EtcdBackup) []goodBackup {
+	var all []goodBackup
+	newest := newestGood(b)
+	if newest != nil {
+		all = append(all, *newest)
+	}
+	for i := range b.Status.History {
+		r := &b.Status.History[i]
+		if !r.Succeeded || r.CompletionTime == nil || newest != nil && r.CompletionTime.Equal(&newest.Time) {
+			continue
+		}
+		all = append(all, goodBackup{v1beta2.LastBackup{
+			Name: b.Name, Time: *r.CompletionTime, Revision: r.Revision, Verified: r.Verified, VerifiedBy: r.VerifiedBy,
+			Unconfirmed: r.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(r.URI),
+		}, r.StartTime.Time})
+	}
+	return all
+}
+
+// newestGood returns the last good backup of an EtcdBackup; nil if there is none.
+func newestGood(b *v1beta2.EtcdBackup) *goodBackup {
+	s := &b.Status
+	if s.LastSuccessDate.IsZero() {
+		return nil
+	}
+	return &goodBackup{v1beta2.LastBackup{
+		Name: b.Name, Time: s.LastSuccessDate, Revision: s.EtcdRevision, Verified: s.Verified, VerifiedBy: s.VerifiedBy,
+		Unconfirmed: s.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(s.URI),
+	}, lastGoodStart(s)}
+}
+
+// madeAt is when it was made. A time of the future was recorded when a clock was wrong. When it began is by the clock of
+// Kubernetes; zero if even that is not known.
+func (g *goodBackup) madeAt(now time.Time) time.Time {
+	switch {
+	case !IsFuture(g.Time.Time, now):
+		return g.Time.Time
+	case !IsFuture(g.started, now):
+		return g.started
+	default:
+		return time.Time{}
+	}
+}
+
+// isOf is true if it holds data that the cluster has: it was made of the cluster, since its last restore, or it is what
+// was restored.
+func (g *goodBackup) isOf(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup, now time.Time) bool {
+	restore, made := LastRestore(c), g.madeAt(now)
+	switch {
+	case BackupOf(b, c.Name) && !made.Before(c.CreationTimestamp.Time) && (restore == nil || !g.started.Before(restore.Time.Time)):
+		return true
+	default:
+		return restore != nil && g.Name == restore.Backup && g.Revision == restore.Revision && !made.After(restore.Time.Time)
+	}
+}
+
+// isReplaced is true of a backup in the status of the cluster if a restore has replaced its data, or may have: nothing
+// tells when a backup of the future was made.
+func (g *goodBackup) isReplaced(c *v1beta2.EtcdCluster, now time.Time) bool {
+	restore := LastRestore(c)
+	return restore != nil && !g.madeAt(now).After(restore.Time.Time) && (g.Name != restore.Backup || g.Revision != restore.Revision)
+}
+
+// asCandidate returns what a choice between backups of the cluster looks at. A recovery may lose writes, so revisions from
+// before and after it are not compared.
+func (g *goodBackup) asCandidate(c *v1beta2.EtcdCluster, now time.Time) manifest.Candidate {
+	candidate := manifest.Candidate{At: g.madeAt(now), Revision: g.Revision, Doubtful: g.Unconfirmed || !g.Verified}
+	begun := g.started
+	if begun.IsZero() {
+		begun = candidate.At
+	}
+	if at := lastRecovery(c); !at.IsZero() && !begun.Before(at) {
+		candidate.Lineage = at.String()
+	}
+	return candidate
+}
+
+// lastRecovery returns when the data of the cluster last went on in new members; zero if that is not known.
+func lastRecovery(c *v1beta2.EtcdCluster) time.Time {
+	if c == nil || c.Status.Recovery == nil || c.Status.Recovery.Phase != v1beta2.RecoveryPhaseSucceeded || c.Status.Recovery.CompletionTime == nil {
+		return time.Time{}
+	}
+	return c.Status.Recovery.CompletionTime.Time
+}
+
+// lastGoodStart returns when the last good backup began, the zero time if that is not known.
 func lastGoodStart(s *v1beta2.BackupStatus) time.Time {
 	if s.Succeeded && s.StartTime != nil && s.CompletionTime.Equal(&s.LastSuccessDate) {
 		return s.StartTime.Time

@@ -45,14 +45,21 @@ func TestBackupOf(t *testing.T) {
 
 func TestRestorable(t *testing.T) {
 	t.Parallel()
-	if err := Restorable(nil); !errors.Is(err, ErrNoBackup) {
+	if err := Restorable(nil, true); !errors.Is(err, ErrNoBackup) {
 		t.Errorf("without a backup: %v", err)
 	}
-	if err := Restorable(&v1beta2.LastBackup{Name: "b"}); !errors.Is(err, ErrBackupNotVerified) || !strings.Contains(err.Error(), "EtcdBackup b") {
+	if err := Restorable(&v1beta2.LastBackup{Name: "b"}, true); !errors.Is(err, ErrBackupNotVerified) || !strings.Contains(err.Error(), "EtcdBackup b") {
 		t.Errorf("one that was not verified: %v", err)
 	}
-	if err := Restorable(&v1beta2.LastBackup{Name: "b", Verified: true}); err != nil {
+	if err := Restorable(&v1beta2.LastBackup{Name: "b", Verified: true}, false); err != nil {
 		t.Error(err)
+	}
+	encrypted := &v1beta2.LastBackup{Name: "b", Verified: true, Encrypted: true}
+	if err := Restorable(encrypted, false); !errors.Is(err, ErrBackupEncrypted) {
+		t.Errorf("one that the controller cannot decrypt: %v", err)
+	}
+	if err := Restorable(encrypted, true); err != nil {
+		t.Errorf("for a request that decrypts: %v", err)
 	}
 }
 
@@ -92,7 +99,25 @@ func TestLastBackup(t *testing.T) {
 		b.Spec.EtcdCluster.Name = cluster
 		return b
 	}
+	verified := func(b *v1beta2.EtcdBackup, revision int64) *v1beta2.EtcdBackup {
+		b.Status.Verified, b.Status.EtcdRevision = true, revision
+		return b
+	}
+	unconfirmed := func(b *v1beta2.EtcdBackup) *v1beta2.EtcdBackup {
+		b.Status.Unconfirmed = true
+		return b
+	}
+	cutOff := unconfirmed(verified(scheduled("s", 9, 7), 7))
+	cutOff.Status.History[0].Unconfirmed, cutOff.Status.History[1].Verified, cutOff.Status.History[1].Revision = true, true, 8
+	recovered := &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, CompletionTime: ptr.To(at(8))}
+	now := at(60).Time
+	ahead := func(b *v1beta2.EtcdBackup) *v1beta2.EtcdBackup { // its node was a day ahead
+		b.Status.CompletionTime = ptr.To(at(24 * 60))
+		b.Status.LastSuccessDate = at(24 * 60)
+		return b
+	}
 	for name, test := range map[string]struct {
+		recovery *v1beta2.RecoveryStatus
 		known    *v1beta2.LastBackup
 		backups  []*v1beta2.EtcdBackup
 		restores []v1beta2.ClusterRestore
@@ -115,6 +140,20 @@ func TestLastBackup(t *testing.T) {
 		},
 		"the newest while a restore is under way": {backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 9)}, restores: []v1beta2.ClusterRestore{{Backup: "a", Revision: 5}}, want: "b"},
 
+		"not a later one of a member without quorum": {backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7), unconfirmed(verified(made("b", 9), 7))}, want: "a"},
+		"not the one in the status, if that is unconfirmed": {
+			known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 6, Verified: true, Unconfirmed: true}, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7)}, want: "a",
+		},
+		"an unconfirmed one with more writes":                     {backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7), unconfirmed(verified(made("b", 9), 8))}, want: "b"},
+		"an unconfirmed one of the data after a recovery":         {recovery: recovered, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 9), unconfirmed(verified(made("b", 10), 8))}, want: "b"},
+		"a confirmed one that was not verified proves nothing":    {backups: []*v1beta2.EtcdBackup{made("a", 5), unconfirmed(verified(made("b", 9), 5))}, want: "b"},
+		"the confirmed one before it in a history":                {backups: []*v1beta2.EtcdBackup{cutOff}, want: "s of 8"},
+		"a newer one than one of the future":                      {known: &v1beta2.LastBackup{Name: "b", Time: at(24 * 60), Revision: 4}, backups: []*v1beta2.EtcdBackup{ahead(since(made("b", 4), 3)), made("a", 5)}, want: "a"},
+		"one of the future that began after all others":           {backups: []*v1beta2.EtcdBackup{made("a", 5), ahead(since(made("b", 9), 8))}, want: "b"},
+		"not one of the future whose EtcdBackup no longer exists": {known: &v1beta2.LastBackup{Name: "gone", Time: at(24 * 60)}, backups: []*v1beta2.EtcdBackup{made("a", 5)}, want: "a"},
+		"not one of the future that a restore may have replaced":  {known: &v1beta2.LastBackup{Name: "gone", Time: at(24 * 60)}, restores: restored("a", 5), want: ""},
+		"the restored one of the future":                          {backups: []*v1beta2.EtcdBackup{ahead(since(made("a", 5), 4))}, restores: restored("a", 5), want: "a"},
+
 		"nothing":                               {want: ""},
 		"none that was good":                    {backups: []*v1beta2.EtcdBackup{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, want: ""},
 		"the newest":                            {backups: []*v1beta2.EtcdBackup{made("a", 5), made("b", 9), made("c", 7)}, want: "b"},
@@ -125,9 +164,9 @@ func TestLastBackup(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: at(0)}}
-			c.Status.LastBackup, c.Status.Restores = test.known, test.restores
+			c.Status.LastBackup, c.Status.Restores, c.Status.Recovery = test.known, test.restores, test.recovery
 			got := ""
-			if last := LastBackup(c, test.backups); last != nil {
+			if last := LastBackup(c, test.backups, now); last != nil {
 				got = last.Name
 				if len(test.backups) > 0 && len(test.backups[0].Status.History) > 0 {
 					got += fmt.Sprintf(" of %d", last.Revision)

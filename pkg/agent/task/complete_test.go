@@ -99,7 +99,7 @@ func TestUnconfirmedBackupsPruneNothing(t *testing.T) {
 	request := b.saveRequest("id-1", manifest.LayoutDirectory)
 	request.Prune = &agent.Prune{Layout: manifest.LayoutDirectory, Owner: owner, Count: 1}
 	result := b.mustRun(agent.CommandSave, request)
-	if got := b.left([]string{old}); got != "1" || result.Warning != errUnconfirmed.Error() {
-		t.Errorf("left are %s, the warning is %q", got, result.Warning)
+	if got := b.left([]string{old}); got != "1" || result.Warning != errUnconfirmed.Error() || !result.Unconfirmed {
+		t.Errorf("left are %s, the warning is %q, unconfirmed is %t", got, result.Warning, result.Unconfirmed)
 	}
 }

@@ -124,11 +124,9 @@ func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, err
 	return &located{object: object, stored: s}, nil
 }
 
-// findNewest takes the newest of all backups below a key, which must be of one owner. Safety
-// copies count only where there is nothing else. With an ID only backups of that transfer
-// count.
+// findNewest takes the newest of all backups below a key, by manifest.Newest. They must be of one owner. Pre-restore
+// backups count only where there is nothing else. With an ID only backups of that transfer count.
 func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) {
-	var newest *manifest.Stored
 	backups, err := t.list(ctx, key, func(manifestKey string) bool { return manifest.IsBelow(key, manifestKey) })
 	if err != nil {
 		return nil, err
@@ -139,18 +137,18 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 	if desired := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.PreRestoreBackup }); len(desired) > 0 {
 		backups = desired
 	}
-	for _, s := range backups {
-		if newest != nil && newest.Manifest.Owner != s.Manifest.Owner {
+	candidates := make([]manifest.Candidate, len(backups))
+	for i, s := range backups {
+		if s.Manifest.Owner != backups[0].Manifest.Owner {
 			return nil, t.severalOwners(key, backups)
 		}
-		if newest == nil || s.MadeAt().After(newest.MadeAt()) {
-			newest = &s
-		}
+		candidates[i] = s.AsCandidate()
 	}
-	if newest == nil {
+	newest := manifest.Newest(candidates)
+	if newest < 0 {
 		return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
 	}
-	return t.withObject(ctx, newest)
+	return t.withObject(ctx, &backups[newest])
 }
 
 // severalOwners tells apart what backups below a key are of. A cluster that was created again has its name and another

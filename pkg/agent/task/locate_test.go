@@ -4,6 +4,7 @@
 package task
 
 import (
+	"os"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -34,5 +35,47 @@ func TestPrefixOfSeveralClusters(t *testing.T) {
 		if !strings.Contains(result.Error.Message, part) {
 			t.Errorf("%q does not say %q", result.Error.Message, part)
 		}
+	}
+}
+
+// TestNewestBelowAPath: a late backup of a member that was cut off, and a node with a wrong clock, hide no better backup.
+func TestNewestBelowAPath(t *testing.T) {
+	at := time.Date(2026, 11, 1, 3, 0, 0, 0, time.UTC)
+	asKept := func(*manifest.Manifest) {}
+	for name, test := range map[string]struct{ better, other func(*manifest.Manifest) }{
+		"no quorum confirmed the later one":     {asKept, func(m *manifest.Manifest) { m.Unconfirmed = true }},
+		"the node of the better one was behind": {func(m *manifest.Manifest) { m.StartedAt = at.Add(3 * time.Hour) }, asKept},
+	} {
+		t.Run(name, func(t *testing.T) {
+			b := newBench(t, nil)
+			better, other := b.keep(owner, "", at, 7), b.keep(owner, "", at.Add(time.Hour), 6)
+			b.edit(better, test.better)
+			b.edit(other, test.other)
+			result := b.run(agent.CommandVerify, &agent.Request{ID: "v", Store: b.storePlace("backups/etcd"), Verify: &agent.Verify{}})
+			if result.Revision != 7 {
+				t.Errorf("found revision %d: %+v", result.Revision, result.Error)
+			}
+		})
+	}
+}
+
+// edit changes a stored manifest.
+func (b *bench) edit(key string, edit func(*manifest.Manifest)) {
+	b.t.Helper()
+	name := filepath.Join(b.dir, key)
+	raw, err := os.ReadFile(name)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	m, err := manifest.Decode(raw)
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	edit(m)
+	if raw, err = m.Encode(); err == nil {
+		err = os.WriteFile(name, raw, 0o600)
+	}
+	if err != nil {
+		b.t.Fatal(err)
 	}
 }

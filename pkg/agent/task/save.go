@@ -98,7 +98,7 @@ func (t *run) fill(s *manifest.Stored) {
 	r.URI = t.request.Store.URI(r.Key)
 	r.Revision, r.EtcdVersion, r.StorageVersion, r.Member, r.Keys = m.Revision, m.EtcdVersion, m.StorageVersion, m.Member, m.Keys
 	r.Size, r.SHA256, r.StoredSize, r.StoredSHA256 = m.Size, m.SHA256, m.StoredSize, m.StoredSHA256
-	r.Encrypted = m.Encryption != ""
+	r.Encrypted, r.Unconfirmed = m.Encryption != "", m.Unconfirmed
 	finished := m.FinishedAt
 	r.FinishedAt = &finished
 }

@@ -20,13 +20,14 @@ import (
 
 // viewOf says what has become of a Job.
 func (r *Reconciler) viewOf(ctx context.Context, j *batchv1.Job, attempt planner.Attempt, pods []*corev1.Pod) planner.Job {
-	seen := r.jobs().Observe(ctx, j, pods, r.Clock.Now())
+	now := r.Clock.Now()
+	seen := r.jobs().Observe(ctx, j, pods, now)
 	v := planner.Job{Job: seen.Job, Attempt: attempt, Pruner: job.PrunerOf(j), SharesKey: resources.SharesKey(&j.Spec.Template.Spec)}
 	switch {
 	case seen.Finished != nil:
-		v.Outcome = outcomeOf(j, attempt, seen.Finished)
+		v.Outcome = finished(outcomeOf(j, attempt, seen.Finished), now)
 	case seen.Lost != nil:
-		v.Outcome = withoutPod(j, seen.Lost)
+		v.Outcome = finished(withoutPod(j, seen.Lost), now)
 	}
 	return v
 }
@@ -49,10 +50,10 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 			continue
 		case err == nil && result.Error != nil:
 			o.Reason, o.Message = string(result.Error.Class), job.Shorten(job.Explain(j, result.Error))
-			return finished(o)
+			return o
 		case end.ExitCode != 0 || err != nil:
 			o.Reason, o.Message = job.EndedSilently(c.Name, end)
-			return finished(o)
+			return o
 		case c.Name == resources.ContainerSave, c.Name == resources.ContainerComplete:
 			saved = result // the last one says what followed, too
 			found = found || result.AlreadyDone
@@ -63,7 +64,7 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 	}
 	if saved == nil || !job.HasSucceeded(j, pod) {
 		o.Reason, o.Message = job.PodReason(pod)
-		return finished(o)
+		return o
 	}
 	o.Succeeded = true
 	if found {
@@ -74,9 +75,9 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 	if verified {
 		o.VerifiedBy = by
 	}
-	o.Warning = job.Shorten(saved.Warning)
+	o.Unconfirmed, o.Warning = saved.Unconfirmed, job.Shorten(saved.Warning)
 	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, job.Shorten(saved.UnprovedAt), saved.Spared
-	return finished(o)
+	return o
 }
 
 // dateBack gives a backup that an earlier attempt has stored the time of that attempt: later writes are not in it,
@@ -90,9 +91,12 @@ func dateBack(o *planner.Outcome, attempt planner.Attempt, made *time.Time) {
 	}
 }
 
-// finished makes sure that an attempt does not end before it began, whatever the clocks
-// of the nodes say.
-func finished(o *planner.Outcome) *planner.Outcome {
+// finished makes sure that an attempt ends neither before it began nor after now, by the clock of Kubernetes, whatever
+// the clocks of the nodes say. A backup of the future would stay the last one whatever was stored after it.
+func finished(o *planner.Outcome, now time.Time) *planner.Outcome {
+	if o.Completion.After(now) {
+		o.Completion = now
+	}
 	if o.Completion.Before(o.Start) {
 		o.Completion = o.Start
 	}
@@ -108,7 +112,7 @@ func withoutPod(j *batchv1.Job, end *batchv1.JobCondition) *planner.Outcome {
 		o.Message = fmt.Sprintf("the attempt took longer than spec.backupPolicy.timeoutInSecond (%s)",
 			time.Duration(timeoutOf(j))*time.Second)
 	}
-	return finished(o)
+	return o
 }
 
 func timeoutOf(j *batchv1.Job) int64 {

@@ -129,7 +129,7 @@ func TestOutcomes(t *testing.T) {
 			}
 			job.Spec.Template.Spec.InitContainers = without(proxy, pod.Spec.InitContainers)
 			job.Spec.Template.Spec.Containers = without(proxy, pod.Spec.Containers)
-			o := outcomeOf(job, planner.Attempt{}, pod)
+			o := finished(outcomeOf(job, planner.Attempt{}, pod), begun.Add(time.Hour))
 			if o.Succeeded != (test.reason == "") || o.Reason != test.reason || !strings.Contains(o.Message, test.text) {
 				t.Errorf("outcome %+v", o)
 			}
@@ -183,7 +183,7 @@ func TestSnapshotOfAnEarlierAttempt(t *testing.T) {
 			} else {
 				spec.Containers, status.ContainerStatuses = []corev1.Container{{Name: saver.Name}}, []corev1.ContainerStatus{saver}
 			}
-			o := outcomeOf(job, planner.Attempt{ScheduledTime: due, Number: 2}, &corev1.Pod{Spec: *spec, Status: status})
+			o := finished(outcomeOf(job, planner.Attempt{ScheduledTime: due, Number: 2}, &corev1.Pod{Spec: *spec, Status: status}), begun.Add(time.Hour))
 			if !o.Succeeded || !o.Start.Equal(test.start) || !o.Completion.Equal(test.completion) {
 				t.Errorf("outcome %+v", o)
 			}
@@ -196,7 +196,7 @@ func TestOutcomeIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	r := agent.Result{
 		Command: agent.CommandSave, ID: "i", Started: begun, Finished: begun.Add(time.Second), URI: "s3://b/k", Revision: 4, EtcdVersion: "3.6.16", Member: "m",
-		Size: 100, StoredSize: 50, SHA256: "a", StoredSHA256: "b", Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
+		Size: 100, StoredSize: 50, SHA256: "a", StoredSHA256: "b", Unconfirmed: true, Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
 	}
 	raw, err := r.Encode()
 	if err != nil {
@@ -212,10 +212,13 @@ func TestOutcomeIsWhatWasSaid(t *testing.T) {
 	}
 	want := &planner.Outcome{
 		Succeeded: true, Start: begun.Add(time.Minute), Completion: begun.Add(time.Minute), URI: "s3://b/k", Revision: 4, EtcdVersion: "3.6.16", Member: "m",
-		SnapshotSize: 100, StoredSize: 50, SHA256: "a", Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
+		SnapshotSize: 100, StoredSize: 50, SHA256: "a", Unconfirmed: true, Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
 	}
-	if diff := cmp.Diff(want, outcomeOf(job, planner.Attempt{}, pod)); diff != "" {
+	if diff := cmp.Diff(want, finished(outcomeOf(job, planner.Attempt{}, pod), begun.Add(time.Hour))); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)
+	}
+	if o := finished(&planner.Outcome{Start: begun, Completion: begun.Add(24 * time.Hour)}, begun.Add(time.Hour)); !o.Completion.Equal(begun.Add(time.Hour)) {
+		t.Errorf("by a node whose clock is ahead it ended at %s", o.Completion)
 	}
 	job.Spec.ActiveDeadlineSeconds = ptr.To[int64](90)
 	end := &batchv1.JobCondition{Type: batchv1.JobFailed, Reason: batchv1.JobReasonDeadlineExceeded, LastTransitionTime: metav1.NewTime(begun.Add(time.Hour))}

@@ -151,10 +151,16 @@ func (r *Reconciler) cancel(ctx context.Context, key types.NamespacedName, s *se
 	return nil
 }
 
-// discard deletes a cluster that was made for the restore and that has never served.
-func (r *Reconciler) discard(ctx context.Context, s *seen) error {
+// discard deletes a cluster that was made for the restore and that has never served. If the API forbids that, as it does
+// while spec.deletionProtection is true, the cluster stays, and the EtcdRestore ends: a user decides about the cluster.
+func (r *Reconciler) discard(ctx context.Context, key types.NamespacedName, s *seen) error {
 	only := metav1.Preconditions{UID: &s.Cluster.UID, ResourceVersion: &s.Cluster.ResourceVersion}
 	err := r.Objects.DeleteCluster(ctx, s.Cluster.Namespace, s.Cluster.Name, only)
+	if apierrors.IsForbidden(err) {
+		r.Recorder.Eventf(s.Cluster, corev1.EventTypeWarning, EventClusterKept,
+			"EtcdRestore %s was deleted, and this EtcdCluster, which was created for it, stays without its data: %v. To delete the EtcdCluster, set spec.deletionProtection=false and delete it", s.Restore.Name, err)
+		return r.setFinalizer(ctx, key, s, false)
+	}
 	if err != nil && !apierrors.IsNotFound(err) {
 		return fmt.Errorf("delete EtcdCluster %s: %w", s.Cluster.Name, err)
 	}

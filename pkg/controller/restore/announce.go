@@ -20,6 +20,8 @@ const (
 	EventSucceeded        = "RestoreSucceeded"
 	// EventFailed: the restore has ended without success. The message begins with the reason of the condition Succeeded.
 	EventFailed = "RestoreFailed"
+	// EventClusterKept: the restore was deleted before its new EtcdCluster served the data, and the API rejects to delete that EtcdCluster, so it stays.
+	EventClusterKept = "RestoreClusterKept"
 )
 
 // announce says how a restore has ended, once it is written down.

@@ -148,7 +148,7 @@ func (r *Reconciler) do(ctx context.Context, key types.NamespacedName, s *seen, 
 	case planner.ActionCancelRecovery:
 		return r.cancel(ctx, key, s)
 	case planner.ActionDeleteCluster:
-		return r.discard(ctx, s)
+		return r.discard(ctx, key, s)
 	default:
 		return nil
 	}

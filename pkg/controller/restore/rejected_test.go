@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/meta"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -67,5 +68,34 @@ func TestRejected(t *testing.T) {
 			}
 			w.restored(name, test.made)
 		})
+	}
+}
+
+// TestClusterThatMustNotBeDeleted: the template of the restore protects the new cluster. An EtcdRestore that is deleted
+// before the data serves ends all the same. The cluster stays, and an event on it says how to delete it.
+func TestClusterThatMustNotBeDeleted(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.addRestore(nil)
+	for range 30 {
+		w.sync()
+		if _, err := w.reconcile(); err != nil {
+			t.Fatal(err)
+		}
+		if c := w.live.clusters["c"]; c != nil {
+			c.Spec.DeletionProtection = ptr.To(true)
+			break
+		}
+		w.agents()
+	}
+	w.delete()
+	for range 10 {
+		w.turn()
+	}
+	if len(w.live.restores) > 0 || w.live.clusters["c"] == nil {
+		t.Errorf("left are %d EtcdRestores, and the cluster %+v", len(w.live.restores), w.live.clusters["c"])
+	}
+	if said := strings.Join(w.events, "; "); !strings.Contains(said, "RestoreClusterKept") || !strings.Contains(said, "set spec.deletionProtection=false") {
+		t.Errorf("events %s", said)
 	}
 }

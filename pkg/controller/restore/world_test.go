@@ -464,6 +464,9 @@ func (w *world) DeleteCluster(_ context.Context, _, name string, only metav1.Pre
 		if old.Annotations[v1beta2.AnnotationRestore] != "r" || old.Status.Phase == v1beta2.ClusterPhaseRunning {
 			w.Errorf("cluster %s is deleted", name)
 		}
+		if old.Spec.DeletionProtection != nil && *old.Spec.DeletionProtection {
+			return struct{}{}, apierrors.NewForbidden(schema.GroupResource{Resource: "etcdclusters"}, name, errors.New("spec.deletionProtection is true"))
+		}
 		delete(w.live.clusters, name)
 		w.live.rv++
 		return struct{}{}, nil

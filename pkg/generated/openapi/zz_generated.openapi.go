@@ -782,6 +782,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupRecord(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"unconfirmed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unconfirmed is true if no quorum confirmed that the member had every write.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"startTime", "succeeded"},
 			},
@@ -1232,6 +1239,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupStatus(ref common.ReferenceCallback) com
 						SchemaProps: spec.SchemaProps{
 							Description: "verifiedBy is how the last good backup was proved: Hash, Checksum or Restore. It may differ from verify in the spec, where the store or the backup does not allow that.",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"unconfirmed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unconfirmed is true if no quorum confirmed that the member, which served the last good backup, had every write. It may have been cut off from the others, so the backup may lack the newest writes.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},
@@ -3587,6 +3601,20 @@ func schema_pkg_apis_etcd_v1beta2_LastBackup(ref common.ReferenceCallback) commo
 						SchemaProps: spec.SchemaProps{
 							Description: "verifiedBy is how it was proved: Hash, Checksum or Restore.",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"unconfirmed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unconfirmed is true if no quorum confirmed that the member had every write, and no confirmed backup has as many.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
+					"encrypted": {
+						SchemaProps: spec.SchemaProps{
+							Description: "encrypted is true if a restore needs spec.decryption.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},

@@ -29,6 +29,8 @@ const (
 	ReasonBackupFailed = "BackupFailed"
 	// ReasonBackupOverdue: two scheduled times have passed without a stored backup. Look at the EtcdBackup that the message names: its condition Progressing says what it waits for. Ends with the next backup that is stored.
 	ReasonBackupOverdue = "BackupOverdue"
+	// ReasonBackupUnconfirmed: the last backup is of a member that no quorum confirmed, such as one that was cut off from the others, so it may lack the newest writes. Bring back a quorum. Ends with the next backup that a quorum confirms.
+	ReasonBackupUnconfirmed = "BackupUnconfirmed"
 	// ReasonBackupsCurrent: every periodic backup was stored when it was due. The good state.
 	ReasonBackupsCurrent = "BackupsCurrent"
 	// ReasonNoBackupYet: a periodic backup has not been stored yet, and is not overdue. Ends with the first backup. No action is needed.
@@ -65,12 +67,12 @@ type ClusterPlan struct {
 
 // DecideCluster says what is done about the backups of a cluster.
 func DecideCluster(o ClusterObserved) ClusterPlan {
-	plan := ClusterPlan{LastBackup: resources.LastBackup(o.Cluster, o.Backups)}
+	plan := ClusterPlan{LastBackup: resources.LastBackup(o.Cluster, o.Backups, o.Now)}
 	conflict := o.Scheduled != nil && o.Scheduled.Annotations[AnnotationOfCluster] != o.Cluster.Name
 	if !conflict && o.Cluster.DeletionTimestamp == nil {
 		plan.Create, plan.Update = o.scheduled()
 	}
-	plan.Healthy, plan.RequeueAfter = o.healthy(conflict && hasSchedule(o.Cluster))
+	plan.Healthy, plan.RequeueAfter = o.healthy(plan.LastBackup, conflict && hasSchedule(o.Cluster))
 	return plan
 }
 
@@ -146,7 +148,7 @@ type verdict struct {
 	overdue time.Time
 }
 
-func (o *ClusterObserved) healthy(conflict bool) (*v1beta2.ClusterCondition, time.Duration) {
+func (o *ClusterObserved) healthy(last *v1beta2.LastBackup, conflict bool) (*v1beta2.ClusterCondition, time.Duration) {
 	var worst *verdict
 	var wake time.Time
 	if conflict {
@@ -154,7 +156,7 @@ func (o *ClusterObserved) healthy(conflict bool) (*v1beta2.ClusterCondition, tim
 			"spec.backup needs the name of EtcdBackup %s, which was not created for it; delete that EtcdBackup, or create it under another name", o.Scheduled.Name), time.Time{}}
 	}
 	for _, b := range o.Backups {
-		v := o.judge(b)
+		v := o.judge(b, last)
 		if v == nil {
 			continue
 		}
@@ -186,15 +188,16 @@ func rank(s corev1.ConditionStatus) int {
 	}
 }
 
-// judge returns nil for a backup that is not of the cluster, not periodic, or suspended.
-func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
+// judge returns nil for a backup that is not of the cluster, not periodic, or suspended. One that no quorum confirmed
+// lacks nothing if the last backup of the cluster is confirmed: that has as many writes.
+func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup) *verdict {
 	policy := b.Spec.BackupPolicy
 	schedule, err := ScheduleOf(policy, b.CreationTimestamp.Time)
 	if err != nil || schedule == nil || policy.Suspend || !resources.BackupOf(b, o.Cluster.Name) {
 		return nil
 	}
 	since := b.Status.LastSuccessDate.Time
-	ahead := isFuture(since, o.Now)
+	ahead := resources.IsFuture(since, o.Now)
 	if ahead || since.Before(o.Cluster.CreationTimestamp.Time) {
 		since = b.CreationTimestamp.Time
 		if since.Before(o.Cluster.CreationTimestamp.Time) {
@@ -221,6 +224,10 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup) *verdict {
 			"EtcdBackup %s has stored no verified backup since %s", b.Name, since.UTC().Format(time.RFC3339))
 	case b.Status.LastSuccessDate.IsZero():
 		v.status, v.reason, v.message = corev1.ConditionUnknown, ReasonNoBackupYet, fmt.Sprintf("EtcdBackup %s has not stored a backup yet", b.Name)
+	case b.Status.Unconfirmed && last != nil && last.Unconfirmed:
+		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupUnconfirmed, fmt.Sprintf(
+			"EtcdBackup %s stored its last backup, revision %d, from a member that no quorum confirmed, so the newest writes may be missing; "+
+				"bring back a quorum, then make a backup at once: kubectl etcd backup %s -n %s", b.Name, b.Status.EtcdRevision, o.Cluster.Name, o.Cluster.Namespace)
 	default:
 		v.status, v.reason, v.message = corev1.ConditionTrue, ReasonBackupsCurrent, "every periodic backup was stored when it was due"
 	}

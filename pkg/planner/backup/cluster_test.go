@@ -106,22 +106,28 @@ func TestHealthOfBackups(t *testing.T) {
 	}
 	single := newBackup(nil)
 	single.Status.Phase = v1beta2.BackupPhaseFailed
+	confirmed := newBackup(nil)
+	confirmed.Name, confirmed.Status = "b2", v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseSucceeded, Verified: true, LastSuccessDate: metav1.NewTime(epoch.Add(30 * time.Second))}
 	for name, test := range map[string]struct {
 		after   time.Duration
 		backups []*v1beta2.EtcdBackup
 		status  corev1.ConditionStatus
 		reason  string
 	}{
-		"none":          {time.Hour, nil, "", ""},
-		"a single one":  {time.Hour, []*v1beta2.EtcdBackup{single}, "", ""},
-		"made":          {time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionTrue, "BackupsCurrent"},
-		"one missed":    {2 * time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionTrue, "BackupsCurrent"},
-		"two missed":    {3 * time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionFalse, "BackupOverdue"},
-		"clock ahead":   {time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Status.LastSuccessDate = metav1.NewTime(epoch.AddDate(1, 0, 0)) })}, corev1.ConditionFalse, "BackupOverdue"},
-		"suspended":     {9 * time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy.Suspend = true })}, "", ""},
-		"not yet":       {time.Hour, []*v1beta2.EtcdBackup{newBackup(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})}, corev1.ConditionUnknown, "NoBackupYet"},
-		"never":         {9 * time.Hour, []*v1beta2.EtcdBackup{newBackup(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})}, corev1.ConditionFalse, "BackupOverdue"},
-		"one of two":    {time.Hour, []*v1beta2.EtcdBackup{periodic(nil), periodic(func(b *v1beta2.EtcdBackup) { b.Status.Phase = v1beta2.BackupPhaseFailed })}, corev1.ConditionFalse, "BackupFailed"},
+		"none":         {time.Hour, nil, "", ""},
+		"a single one": {time.Hour, []*v1beta2.EtcdBackup{single}, "", ""},
+		"made":         {time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionTrue, "BackupsCurrent"},
+		"one missed":   {2 * time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionTrue, "BackupsCurrent"},
+		"two missed":   {3 * time.Hour, []*v1beta2.EtcdBackup{periodic(nil)}, corev1.ConditionFalse, "BackupOverdue"},
+		"clock ahead":  {time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Status.LastSuccessDate = metav1.NewTime(epoch.AddDate(1, 0, 0)) })}, corev1.ConditionFalse, "BackupOverdue"},
+		"suspended":    {9 * time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy.Suspend = true })}, "", ""},
+		"not yet":      {time.Hour, []*v1beta2.EtcdBackup{newBackup(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})}, corev1.ConditionUnknown, "NoBackupYet"},
+		"never":        {9 * time.Hour, []*v1beta2.EtcdBackup{newBackup(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})}, corev1.ConditionFalse, "BackupOverdue"},
+		"one of two":   {time.Hour, []*v1beta2.EtcdBackup{periodic(nil), periodic(func(b *v1beta2.EtcdBackup) { b.Status.Phase = v1beta2.BackupPhaseFailed })}, corev1.ConditionFalse, "BackupFailed"},
+		"no quorum":    {time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Status.Unconfirmed = true })}, corev1.ConditionFalse, "BackupUnconfirmed"},
+		"no quorum, and one with its writes": {time.Hour, []*v1beta2.EtcdBackup{
+			periodic(func(b *v1beta2.EtcdBackup) { b.Status.Unconfirmed, b.Status.Verified = true, true }), confirmed,
+		}, corev1.ConditionTrue, "BackupsCurrent"},
 		"next one runs": {time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Status.Phase = v1beta2.BackupPhaseRunning })}, corev1.ConditionTrue, "BackupsCurrent"},
 	} {
 		t.Run(name, func(t *testing.T) {

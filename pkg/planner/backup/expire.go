@@ -59,7 +59,7 @@ func Needed(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, backups []*v
 		return last
 	}
 	for _, other := range backups {
-		if supersedes(other, b, now) {
+		if supersedes(other, b, cluster, now) {
 			return nil
 		}
 	}
@@ -73,12 +73,7 @@ func namesBackup(r *v1beta2.EtcdRestore, b *v1beta2.EtcdBackup) bool {
 		made != nil && made.Backup == b.Name
 }
 
-// supersedes is true if another EtcdBackup has stored a newer verified backup of what b is of. One of the future, which
-// a clock that was ahead has dated, may be older. Of two of one time the one with the later name counts as newer.
-func supersedes(other, b *v1beta2.EtcdBackup, now time.Time) bool {
-	theirs, ours := other.Status.LastSuccessDate.Time, b.Status.LastSuccessDate.Time
-	if other.DeletionTimestamp != nil || !other.Status.Verified || !resources.BackupOf(other, resources.SourceOf(b)) || isFuture(theirs, now) {
-		return false
-	}
-	return theirs.After(ours) || theirs.Equal(ours) && other.Name > b.Name
+// supersedes is true if another EtcdBackup stays that has stored a backup of what b is of, and a restore takes that.
+func supersedes(other, b *v1beta2.EtcdBackup, cluster *v1beta2.EtcdCluster, now time.Time) bool {
+	return other.DeletionTimestamp == nil && resources.BackupOf(other, resources.SourceOf(b)) && resources.Supersedes(other, b, cluster, now)
 }

@@ -88,17 +88,19 @@ type stored struct {
 	uri      string
 	revision int64
 	at       metav1.Time
+	// unconfirmed is true if a restore may take one before it instead.
+	unconfirmed bool
 }
 
 // storedBy returns the good backups that the status tells of, the newest first.
 func storedBy(b *v1beta2.EtcdBackup) []stored {
 	var all []stored
 	if s := &b.Status; s.URI != "" {
-		all = append(all, stored{s.URI, s.EtcdRevision, s.LastSuccessDate})
+		all = append(all, stored{s.URI, s.EtcdRevision, s.LastSuccessDate, s.Unconfirmed})
 	}
 	for i := range b.Status.History {
 		if r := &b.Status.History[i]; r.Succeeded && r.URI != "" {
-			all = append(all, stored{r.URI, r.Revision, metav1.NewTime(madeAt(r))})
+			all = append(all, stored{r.URI, r.Revision, metav1.NewTime(madeAt(r)), r.Unconfirmed})
 		}
 	}
 	slices.SortStableFunc(all, func(x, y stored) int { return y.at.Compare(x.at.Time) })
@@ -116,9 +118,9 @@ func ofRevision(b *v1beta2.EtcdBackup, revision int64) []string {
 }
 
 // newestFor returns what a restore may read that asks for the newest backup below a place. Before the backup was
-// verified that is each one since the restore was created, and the one before it. Later it is those of them that have
-// its revision, and the newest one in case it is verified again. So what a Job keeps that was created since then stays
-// enough while the Job runs, and the Job is not ended because of the restore.
+// verified that is each one since the restore was created, and those before it down to one that a quorum confirmed. Later
+// it is those of them that have its revision, and the newest one in case it is verified again. So what a Job keeps that
+// was created since then stays enough while the Job runs, and the Job is not ended because of the restore.
 func newestFor(b *v1beta2.EtcdBackup, r *v1beta2.EtcdRestore, place string) []string {
 	all := slices.DeleteFunc(storedBy(b), func(s stored) bool { return !strings.HasPrefix(s.uri, place) })
 	if len(all) == 0 {
@@ -130,7 +132,7 @@ func newestFor(b *v1beta2.EtcdBackup, r *v1beta2.EtcdRestore, place string) []st
 		if s.revision == r.Status.Revision {
 			verified = append(verified, s.uri)
 		}
-		if s.at.Before(&r.CreationTimestamp) {
+		if s.at.Before(&r.CreationTimestamp) && !s.unconfirmed {
 			break
 		}
 	}

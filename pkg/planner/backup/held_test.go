@@ -40,6 +40,7 @@ func TestHeld(t *testing.T) {
 		status   v1beta2.RestoreStatus
 		recovery *v1beta2.RecoveryStatus
 		idle     bool
+		cutOff   bool
 		want     string
 	}{
 		"revision by name":                           {spec: named("b", ptr.To[int64](2)), want: "2"},
@@ -54,6 +55,7 @@ func TestHeld(t *testing.T) {
 		"others have the revision that was verified": {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, idle: true, want: "3 5"},
 		"path of one backup":                         {spec: at("bucket/key/b/2"), want: "2"},
 		"prefix":                                     {spec: at("bucket/key"), want: "s3://bucket/key 3 4 5"},
+		"the newest that a quorum confirmed, too":    {spec: at("bucket/key"), cutOff: true, want: "s3://bucket/key 2 3 4 5"},
 		"place that cannot be used":                  {spec: at("bucket"), want: ""},
 		"recovery under way": {spec: named("x", nil), want: "4", recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseCutover, Source: v1beta2.RecoverySource{
 			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
@@ -71,6 +73,10 @@ func TestHeld(t *testing.T) {
 			if test.idle { // nothing was written between the backups 1, 2 and 3
 				b = b.DeepCopy()
 				b.Status.History[3].Revision, b.Status.History[4].Revision = 3, 3
+			}
+			if test.cutOff { // no quorum confirmed backup 3
+				b = b.DeepCopy()
+				b.Status.History[2].Unconfirmed = true
 			}
 			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdBackup{b, another}, []*v1beta2.EtcdRestore{r}, []*v1beta2.EtcdCluster{newCluster(nil), c}), " "), "s3://bucket/key/b/", "")
 			if got != test.want {

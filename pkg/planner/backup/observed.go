@@ -10,6 +10,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Observed is everything that a decision about one EtcdBackup depends on.
@@ -81,6 +82,8 @@ type Outcome struct {
 	Verified     bool
 	// VerifiedBy says how.
 	VerifiedBy v1beta2.Verification
+	// Unconfirmed is true if no quorum confirmed that the member had every write.
+	Unconfirmed bool
 
 	// Warning is what went wrong after the backup was stored: backups that expired may
 	// still be there.
@@ -113,7 +116,7 @@ func (o *Observed) current() Attempt {
 }
 
 // isAhead is true if the attempt that the status is about was recorded while a clock was ahead.
-func (o *Observed) isAhead() bool { return isFuture(o.current().ScheduledTime, o.Now) }
+func (o *Observed) isAhead() bool { return resources.IsFuture(o.current().ScheduledTime, o.Now) }
 
 // isRunning is true if the status says that an attempt is under way.
 func (o *Observed) isRunning() bool {

@@ -27,7 +27,7 @@ func (o *Observed) standing(status *v1beta2.BackupStatus, plan Plan) job.Standin
 	case plan.Wait != nil && o.waitsTooLong(plan):
 		return job.Standing{Stalled: true, Reason: plan.Wait.Reason, Message: plan.Wait.Message}
 	case good && (o.isPeriodic() || !isProgressing):
-		return job.Standing{Ready: true, Reason: ReasonStored, Message: stored.Message}
+		return job.Standing{Ready: true, Reason: stored.Reason, Message: stored.Message}
 	case o.isPeriodic() && !tried && o.isSuspended():
 		return job.Standing{Ready: true, Reason: reason, Message: message}
 	case o.isPeriodic() && !tried && status.Phase == v1beta2.BackupPhasePending && plan.Action == ActionNone && plan.Wait == nil:

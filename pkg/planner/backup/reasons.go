@@ -12,6 +12,8 @@ import (
 const (
 	// ReasonStored: the newest backup is stored and verified. The good state.
 	ReasonStored = "Stored"
+	// ReasonStoredUnconfirmed: the newest backup is stored and verified, but no quorum confirmed that the member had every write. The newest writes may be missing. Bring back a quorum, and make another backup.
+	ReasonStoredUnconfirmed = "StoredUnconfirmed"
 	// ReasonNotYet: no attempt has ended yet. The condition Progressing says what the backup waits for.
 	ReasonNotYet = "NotYet"
 	// ReasonNoneDueYet: no backup has been due yet. The good state before the first scheduled time.

@@ -11,6 +11,7 @@ import (
 	"github.com/robfig/cron/v3"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Schedule says when backups are due. One backup is made for each scheduled time, however
@@ -149,13 +150,6 @@ func (c calendar) Latest(since, now time.Time) time.Time {
 	}
 }
 
-// maxAhead is how much later than the clock of the kube-apiserver a recorded time may be: its
-// replicas differ a little. A later one was recorded when a clock was wrong.
-const maxAhead = 5 * time.Minute
-
-// isFuture is true for a recorded time that says nothing, because a clock was wrong.
-func isFuture(t, now time.Time) bool { return t.After(now.Add(maxAhead)) }
-
 // due returns the scheduled time for which a backup is due now, zero if there is none, and
 // the scheduled time after it. Handled is the scheduled time of the newest backup, zero if
 // there was none. Any number of missed times gives one backup, for the last of them.
@@ -165,7 +159,7 @@ func isFuture(t, now time.Time) bool { return t.After(now.Add(maxAhead)) }
 func due(s Schedule, created, handled, now time.Time) (scheduled, next time.Time) {
 	since := handled
 	switch {
-	case isFuture(handled, now):
+	case resources.IsFuture(handled, now):
 		return now.Truncate(time.Second), s.Next(now)
 	case handled.IsZero():
 		since = created.Add(-time.Second)

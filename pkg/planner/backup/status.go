@@ -78,7 +78,7 @@ func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outco
 		status.StoredSize = outcome.StoredSize
 		status.SHA256 = outcome.SHA256
 		status.Member = outcome.Member
-		status.Verified, status.VerifiedBy = outcome.Verified, outcome.VerifiedBy
+		status.Verified, status.VerifiedBy, status.Unconfirmed = outcome.Verified, outcome.VerifiedBy, outcome.Unconfirmed
 	} else {
 		status.Reason = outcome.Message
 	}
@@ -99,6 +99,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 		StoredSize:     outcome.StoredSize,
 		Verified:       outcome.Verified,
 		VerifiedBy:     outcome.VerifiedBy,
+		Unconfirmed:    outcome.Unconfirmed,
 	}
 	if !outcome.Succeeded {
 		made.Reason = outcome.Message
@@ -208,6 +209,9 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 		job.SetCondition(&status.Conditions, o.Backup.Generation, o.Now, t, is, reason, message)
 	}
 	switch {
+	case plan.Record != nil && plan.Record.Succeeded && plan.Record.Unconfirmed:
+		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStoredUnconfirmed, "the backup is stored at "+plan.Record.URI+
+			". No quorum confirmed that the member had every write, so the newest writes may be missing. When a quorum serves, make another backup")
 	case plan.Record != nil && plan.Record.Succeeded:
 		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStored, "the backup is stored at "+plan.Record.URI)
 	case plan.Record != nil:

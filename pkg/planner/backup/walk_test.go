@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // walk drives one EtcdBackup through a random life: Jobs that succeed, fail, vanish and
@@ -158,7 +159,7 @@ func (w *walk) forget() {
 			w.t.Fatal(err)
 		}
 		at := time.Unix(scheduled, 0)
-		if !isFuture(at, w.o.Now) || w.o.job(Attempt{ScheduledTime: at, Number: number}) != nil {
+		if !resources.IsFuture(at, w.o.Now) || w.o.job(Attempt{ScheduledTime: at, Number: number}) != nil {
 			continue
 		}
 		delete(w.made, job)

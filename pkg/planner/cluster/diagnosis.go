@@ -23,8 +23,8 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: recoversUnasked(o), Grace: recovery.Grace},
 	}
 	c.TakenBack = awaitsConfirmation(o.PVCs)
-	if b := o.Cluster.Status.LastBackup; resources.Restorable(b) == nil {
-		c.Options.LastBackup = b.Name
+	if b := o.Cluster.Status.LastBackup; resources.Restorable(b, true) == nil {
+		c.Options.LastBackup, c.Options.Encrypted = b.Name, resources.Restorable(b, false) != nil
 	}
 	if r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery); r.IsInProgress() {
 		c.RecoveryMember, c.Cutover = r.RecoveryMember, r.IsPlannedCutover() && hasRecoveryPod(o, r)

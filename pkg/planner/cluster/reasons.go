@@ -18,6 +18,8 @@ type Reason string
 // Stalled and Progressing repeat them. The same reasons of the API are ReasonPodRejected and
 // ReasonOldMemberMayRun in package v1beta2.
 const (
+	// ReasonBackupEncrypted: no member and no PVC exist, and the last backup is encrypted, so the controller cannot restore it without a request. Ends with an EtcdRestore that sets spec.decryption.
+	ReasonBackupEncrypted Reason = recovery.ReasonBackupEncrypted
 	// ReasonBackupNotVerified: no member and no PVC exist, and the last backup was not verified. Ends with an EtcdRestore.
 	ReasonBackupNotVerified Reason = recovery.ReasonBackupNotVerified
 	// ReasonClusterIDMismatch: the members respond with the cluster ID of another etcd. Ends when they respond with the recorded one, or prove theirs if the record was lost.

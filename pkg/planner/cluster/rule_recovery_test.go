@@ -402,6 +402,19 @@ func TestWayOutByABackup(t *testing.T) {
 	}
 }
 
+// TestEncryptedBackupNeedsARequest: only a user knows the Secret that decrypts the last backup, so the status of a cluster
+// that restores automatically promises nothing.
+func TestEncryptedBackupNeedsARequest(t *testing.T) {
+	for _, encrypted := range []bool{true, false} {
+		o := observed(t, 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0", noQuorum, automatic(time.Second))
+		o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Verified: true, Encrypted: encrypted}
+		way := diagnoseQuorumLoss(&o).Remediation
+		if strings.Contains(way, "spec.decryption") != encrypted || strings.Contains(strings.ToLower(way), "no action needed") == encrypted {
+			t.Errorf("encrypted %t: %s", encrypted, way)
+		}
+	}
+}
+
 // TestStatusOffersTheRequest: no recovery begins without a request from less data than the one before it, and the status
 // does not announce one.
 func TestStatusOffersTheRequest(t *testing.T) {

@@ -26,6 +26,7 @@ const (
 
 // Waits has a row for every reason for which an EtcdCluster waits.
 var Waits = waits.Table{
+	string(ReasonBackupEncrypted):           waits.New("the identities that decrypt the last backup", waits.User, waits.Soon, "Restore it with an EtcdRestore that sets spec.decryption."),
 	string(ReasonBackupNotVerified):         waits.New("a backup that was verified", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
 	string(ReasonClusterIDMismatch):         waits.New("members that respond with the recorded cluster ID", waits.User, waits.Soon, "Find out which process responds at the addresses of the members."),
 	string(ReasonClusterVersionUndecided):   waits.New("the cluster version of etcd", waits.Etcd, waits.Late, findMember),

@@ -39,6 +39,8 @@ type Wait struct {
 
 // Reasons to wait.
 const (
+	// ReasonBackupEncrypted: the last backup is encrypted, and the controller knows no identities.
+	ReasonBackupEncrypted = "BackupEncrypted"
 	// ReasonBackupNotVerified: the only backup that could be restored was not verified.
 	ReasonBackupNotVerified = "BackupNotVerified"
 	// ReasonNoBackup: there is no backup that could be restored.

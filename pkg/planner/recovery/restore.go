@@ -26,12 +26,15 @@ func (in *Input) automaticRestore() (Decision, bool) {
 		return Decision{}, false
 	}
 	backup := in.LastBackup
-	if err := resources.Restorable(backup); err != nil {
-		reason := ReasonNoBackup
-		if errors.Is(err, resources.ErrBackupNotVerified) {
+	if err := resources.Restorable(backup, false); err != nil {
+		reason, remedy := ReasonNoBackup, "restore a backup with an EtcdRestore"
+		switch {
+		case errors.Is(err, resources.ErrBackupNotVerified):
 			reason = ReasonBackupNotVerified
+		case errors.Is(err, resources.ErrBackupEncrypted):
+			reason, remedy = ReasonBackupEncrypted, diagnosis.RestoreEncrypted(in.Desired.Cluster, backup.Name)
 		}
-		return wait(AtRest, reason, "no pod and no volume of any member is left, and "+err.Error(), "restore a backup with an EtcdRestore"), true
+		return wait(AtRest, reason, "no pod and no PVC of any member exists, and "+err.Error(), remedy), true
 	}
 	name := in.LossRestoreName()
 	if outcome := in.lossRestoreOutcome(name); outcome != "" {

@@ -175,6 +175,9 @@ type BackupStatus struct {
 	// verifiedBy is how the last good backup was proved: Hash, Checksum or Restore. It may
 	// differ from verify in the spec, where the store or the backup does not allow that.
 	VerifiedBy Verification `json:"verifiedBy,omitempty" protobuf:"bytes,22,opt,name=verifiedBy,casttype=Verification"`
+	// unconfirmed is true if no quorum confirmed that the member, which served the last good backup, had every write. It
+	// may have been cut off from the others, so the backup may lack the newest writes.
+	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,23,opt,name=unconfirmed"`
 }
 
 // BackupRecord is one backup of a periodic EtcdBackup.
@@ -197,4 +200,6 @@ type BackupRecord struct {
 	Verified bool `json:"verified,omitempty" protobuf:"varint,8,opt,name=verified"`
 	// verifiedBy is how it was proved: Hash, Checksum or Restore.
 	VerifiedBy Verification `json:"verifiedBy,omitempty" protobuf:"bytes,9,opt,name=verifiedBy,casttype=Verification"`
+	// unconfirmed is true if no quorum confirmed that the member had every write.
+	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,10,opt,name=unconfirmed"`
 }

@@ -215,6 +215,10 @@ type LastBackup struct {
 	Verified bool `json:"verified,omitempty" protobuf:"varint,4,opt,name=verified"`
 	// verifiedBy is how it was proved: Hash, Checksum or Restore.
 	VerifiedBy Verification `json:"verifiedBy,omitempty" protobuf:"bytes,5,opt,name=verifiedBy,casttype=Verification"`
+	// unconfirmed is true if no quorum confirmed that the member had every write, and no confirmed backup has as many.
+	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,6,opt,name=unconfirmed"`
+	// encrypted is true if a restore needs spec.decryption.
+	Encrypted bool `json:"encrypted,omitempty" protobuf:"varint,7,opt,name=encrypted"`
 }
 
 // BlockedBy is what the controller waits for.

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -21,7 +22,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
-	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
 // Restores stores EtcdRestores. Create must do everything that a request for an EtcdRestore
@@ -219,17 +219,16 @@ func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.Etcd
 		return field.ErrorList{field.Required(path.Child("backup"), fmt.Sprintf(
 			"%s; name an EtcdBackup (kubectl -n %s get etcdbackups lists them), or set spec.backupStorageType and the backup location", why, cluster.Namespace))}
 	}
-	last := resources.LastBackup(cluster, backups)
-	if err := resources.Restorable(last); err != nil {
+	last := resources.LastBackup(cluster, backups, time.Now())
+	switch err := resources.Restorable(last, spec.Decryption != nil); {
+	case errors.Is(err, resources.ErrBackupEncrypted):
+		return field.ErrorList{encryptedBackup("the newest backup of", last.Name)}, nil
+	case err != nil:
 		return missing(err.Error()), nil
 	}
 	for _, b := range backups {
-		uri := resources.StoredAt(b, last)
-		if uri == "" {
+		if resources.StoredAt(b, last) == "" {
 			continue
-		}
-		if spec.Decryption == nil && manifest.IsNamedEncrypted(uri) {
-			return field.ErrorList{encryptedBackup("the newest backup of", b.Name)}, nil
 		}
 		_, _, version := resources.BackupOfRevision(b, &last.Revision)
 		if unfit := unfitVersion(cluster, b.Name, version); unfit != nil {
@@ -238,6 +237,9 @@ func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.Etcd
 		spec.Backup = &v1beta2.BackupReference{Name: last.Name, Revision: ptr.To(last.Revision)}
 		warning.AddWarning(ctx, "", fmt.Sprintf("The cluster is restored from EtcdBackup %s of %s, revision %d. Later writes are only in the pre-restore backup, which needs a member that responds.",
 			last.Name, last.Time.UTC().Format(time.RFC3339), last.Revision))
+		if last.Unconfirmed {
+			warning.AddWarning(ctx, "", "No quorum confirmed that backup, so it may lack the newest writes, and no confirmed backup that the EtcdBackups know has as many.")
+		}
 		return nil, nil
 	}
 	return missing(fmt.Sprintf("EtcdBackup %s, which made the newest backup, does not exist any more", last.Name)), nil

@@ -340,6 +340,16 @@ func TestVerdict(t *testing.T) {
 			},
 		},
 		{
+			name: "all are permanently lost and the backup is encrypted", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Probe) {
+				p.leaderless()
+				p.loseAllBut()
+				p.backedUp(true)
+				p.Cluster.Status.LastBackup.Encrypted = true
+			},
+			steps: []string{"replace IDENTITIES with the name of the Secret", `{"spec":{"decryption":{"ageIdentitiesSecret":"IDENTITIES"}}}`},
+		},
+		{
 			name: "all are permanently lost and the backup was not read back", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
 			change: func(p *Probe) { p.leaderless(); p.loseAllBut(); p.backedUp(false) },
 			steps:  []string{"no longer exist. A quorum needs 2. Restore a backup, if there is one. The status of the cluster names none; see the EtcdBackups.: kubectl -n ns get etcdbackups"},

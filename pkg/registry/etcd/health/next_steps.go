@@ -133,14 +133,19 @@ func (f *findings) volumeRequest() string {
 // has verified its backup.
 func (f *findings) restoreSteps(why string) []v1beta2.NextStep {
 	last := f.Cluster.Status.LastBackup
-	if resources.Restorable(last) != nil {
+	if resources.Restorable(last, true) != nil {
 		return []v1beta2.NextStep{{Why: why + " Restore a backup, if there is one. The status of the cluster names none; see the EtcdBackups.", Command: f.kubectl("get etcdbackups")}}
+	}
+	body := "{}"
+	if last.Encrypted {
+		why += " The last backup is encrypted: replace IDENTITIES with the name of the Secret with the identities."
+		body = `{"spec":{"decryption":{"ageIdentitiesSecret":"IDENTITIES"}}}`
 	}
 	return []v1beta2.NextStep{
 		{
 			Why: fmt.Sprintf("%s Restore the last backup, EtcdBackup %s of %s. See the plan, then send the request without dryRun.",
 				why, last.Name, last.Time.UTC().Format(time.RFC3339)),
-			Command: f.post("restore?dryRun=All"),
+			Command: f.postBody("restore?dryRun=All", body),
 		},
 		{Why: "or restore another backup: see the EtcdBackups", Command: f.kubectl("get etcdbackups")},
 	}

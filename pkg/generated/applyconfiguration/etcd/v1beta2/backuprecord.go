@@ -33,6 +33,8 @@ type BackupRecordApplyConfiguration struct {
 	Verified *bool `json:"verified,omitempty"`
 	// verifiedBy is how it was proved: Hash, Checksum or Restore.
 	VerifiedBy *etcdv1beta2.Verification `json:"verifiedBy,omitempty"`
+	// unconfirmed is true if no quorum confirmed that the member had every write.
+	Unconfirmed *bool `json:"unconfirmed,omitempty"`
 }
 
 // BackupRecordApplyConfiguration constructs a declarative configuration of the BackupRecord type for use with
@@ -110,5 +112,13 @@ func (b *BackupRecordApplyConfiguration) WithVerified(value bool) *BackupRecordA
 // If called multiple times, the VerifiedBy field is set to the value of the last call.
 func (b *BackupRecordApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verification) *BackupRecordApplyConfiguration {
 	b.VerifiedBy = &value
+	return b
+}
+
+// WithUnconfirmed sets the Unconfirmed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unconfirmed field is set to the value of the last call.
+func (b *BackupRecordApplyConfiguration) WithUnconfirmed(value bool) *BackupRecordApplyConfiguration {
+	b.Unconfirmed = &value
 	return b
 }

@@ -61,6 +61,9 @@ type BackupStatusApplyConfiguration struct {
 	// verifiedBy is how the last good backup was proved: Hash, Checksum or Restore. It may
 	// differ from verify in the spec, where the store or the backup does not allow that.
 	VerifiedBy *etcdv1beta2.Verification `json:"verifiedBy,omitempty"`
+	// unconfirmed is true if no quorum confirmed that the member, which served the last good backup, had every write. It
+	// may have been cut off from the others, so the backup may lack the newest writes.
+	Unconfirmed *bool `json:"unconfirmed,omitempty"`
 }
 
 // BackupStatusApplyConfiguration constructs a declarative configuration of the BackupStatus type for use with
@@ -252,5 +255,13 @@ func (b *BackupStatusApplyConfiguration) WithNextScheduleTime(value v1.Time) *Ba
 // If called multiple times, the VerifiedBy field is set to the value of the last call.
 func (b *BackupStatusApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verification) *BackupStatusApplyConfiguration {
 	b.VerifiedBy = &value
+	return b
+}
+
+// WithUnconfirmed sets the Unconfirmed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unconfirmed field is set to the value of the last call.
+func (b *BackupStatusApplyConfiguration) WithUnconfirmed(value bool) *BackupStatusApplyConfiguration {
+	b.Unconfirmed = &value
 	return b
 }

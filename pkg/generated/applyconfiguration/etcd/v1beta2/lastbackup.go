@@ -25,6 +25,10 @@ type LastBackupApplyConfiguration struct {
 	Verified *bool `json:"verified,omitempty"`
 	// verifiedBy is how it was proved: Hash, Checksum or Restore.
 	VerifiedBy *etcdv1beta2.Verification `json:"verifiedBy,omitempty"`
+	// unconfirmed is true if no quorum confirmed that the member had every write, and no confirmed backup has as many.
+	Unconfirmed *bool `json:"unconfirmed,omitempty"`
+	// encrypted is true if a restore needs spec.decryption.
+	Encrypted *bool `json:"encrypted,omitempty"`
 }
 
 // LastBackupApplyConfiguration constructs a declarative configuration of the LastBackup type for use with
@@ -70,5 +74,21 @@ func (b *LastBackupApplyConfiguration) WithVerified(value bool) *LastBackupApply
 // If called multiple times, the VerifiedBy field is set to the value of the last call.
 func (b *LastBackupApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verification) *LastBackupApplyConfiguration {
 	b.VerifiedBy = &value
+	return b
+}
+
+// WithUnconfirmed sets the Unconfirmed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unconfirmed field is set to the value of the last call.
+func (b *LastBackupApplyConfiguration) WithUnconfirmed(value bool) *LastBackupApplyConfiguration {
+	b.Unconfirmed = &value
+	return b
+}
+
+// WithEncrypted sets the Encrypted field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Encrypted field is set to the value of the last call.
+func (b *LastBackupApplyConfiguration) WithEncrypted(value bool) *LastBackupApplyConfiguration {
+	b.Encrypted = &value
 	return b
 }

@@ -1,0 +1,55 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package manifest
+
+import "time"
+
+// Candidate is a backup as far as a choice between several backups looks at it.
+type Candidate struct {
+	// At is when it was made; zero if no clock says that.
+	At       time.Time
+	Revision int64
+	// Doubtful is true if no quorum confirmed it, or nothing verified it.
+	Doubtful bool
+	// Lineage tells apart data whose revisions cannot be compared: a restore may set the revision back.
+	Lineage string
+}
+
+// Newest returns the index of the backup that a restore takes of several; -1 if there is none. It is the newest one. If
+// that is doubtful, the newest one that is not and that has at least as many writes goes before it: a member that is cut
+// off stores a late backup of old data. The choice looks at all of them at once, so that their order does not
+// matter, except that of two of one time the first counts as newer.
+func Newest(backups []Candidate) int {
+	newest := newestWhere(backups, func(Candidate) bool { return true })
+	if newest < 0 || !backups[newest].Doubtful {
+		return newest
+	}
+	late := backups[newest]
+	if sure := newestWhere(backups, func(c Candidate) bool {
+		return !c.Doubtful && c.Lineage == late.Lineage && c.Revision >= late.Revision
+	}); sure >= 0 {
+		return sure
+	}
+	return newest
+}
+
+func newestWhere(backups []Candidate, counts func(Candidate) bool) int {
+	newest := -1
+	for i, c := range backups {
+		if counts(c) && (newest < 0 || c.At.After(backups[newest].At)) {
+			newest = i
+		}
+	}
+	return newest
+}
+
+// AsCandidate returns what a stored backup says of itself. Its node dates it. The store cannot have dated it before it
+// was made, and Kubernetes dates the attempt that made it: a clock of a node that is behind does not make it older than that.
+func (s Stored) AsCandidate() Candidate {
+	at := s.MadeAt()
+	if begun := Earlier(s.Manifest.StartedAt, s.Modified); begun.After(at) {
+		at = begun
+	}
+	return Candidate{At: at, Revision: s.Manifest.Revision, Doubtful: s.Manifest.Unconfirmed, Lineage: s.Manifest.ClusterID}
+}
