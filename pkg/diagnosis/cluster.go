@@ -29,6 +29,8 @@ type Cluster struct {
 	// MayHaveUnmanaged is true while etcd may have members that another program runs, although
 	// none is known.
 	MayHaveUnmanaged bool
+	// DataDiffers is true if a member that responded says that the data of the members differs.
+	DataDiffers bool
 	// RecoveryMember is the name of the recovery member that is being filled; empty if there
 	// is none.
 	RecoveryMember string

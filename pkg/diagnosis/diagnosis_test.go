@@ -126,6 +126,13 @@ func TestSourcesAreRankedByIndexThenVoteThenName(t *testing.T) {
 	if _, err = c.PlanRecovery("c"); !errors.Is(err, ErrNotASource) {
 		t.Errorf("a source whose pod is being deleted: %v", err)
 	}
+	c.DataDiffers = true
+	if _, err = c.PlanRecovery(""); !errors.Is(err, ErrDataDiffers) {
+		t.Errorf("data differs, and nothing says which is right: %v", err)
+	}
+	if plan, err = c.PlanRecovery("e"); err != nil || plan.Source.Name != "e" {
+		t.Errorf("a person says which is right: %+v, %v", plan, err)
+	}
 	if _, err = (&Cluster{}).PlanRecovery(""); !errors.Is(err, ErrNoSource) {
 		t.Errorf("no source: %v", err)
 	}

@@ -128,6 +128,9 @@ func (c *Cluster) howToRecover(permanent bool) string {
 	switch responds := len(c.RankSources()) > 0; {
 	case responds && automatic:
 		return fmt.Sprintf("no action needed: after %v the controller recovers from the member that has lost the least", c.Options.Grace)
+	case responds && c.DataDiffers:
+		return "create etcdclusters/" + c.Options.Cluster + "/recover with spec.member set to the member whose data is right, as docs/how-to/corrupt-member.md says: " +
+			"the data of the members differs (alarm CORRUPT)"
 	case responds:
 		return "create etcdclusters/" + c.Options.Cluster + "/recover to recover from the member that has lost the least (dryRun=All shows the plan), " +
 			"or restore a backup with an EtcdRestore"

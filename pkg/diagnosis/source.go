@@ -21,6 +21,8 @@ var (
 	// ErrNotASource means that the member that was requested does not respond, or is about to
 	// end.
 	ErrNotASource = errors.New("the member does not respond, or its pod is being deleted")
+	// ErrDataDiffers means that etcd has found that the data of the members differs.
+	ErrDataDiffers = errors.New("the data of the members differs (alarm CORRUPT), and nothing tells which of them is right: save and compare the data of each")
 	// ErrNoVolume means that no member responds, and that the member that was requested has no PVC
 	// whose data a recovery could read.
 	ErrNoVolume = errors.New("no member responds, and this member is no voter with a PVC whose data could be read")
@@ -41,11 +43,14 @@ type RecoveryPlan struct {
 }
 
 // PlanRecovery plans a recovery from the requested member, or from the best source if none
-// is requested.
+// is requested. Where data differs and several members are left, only a person chooses.
 func (c *Cluster) PlanRecovery(requested string) (*RecoveryPlan, error) {
 	sources := c.RankSources()
 	if len(sources) == 0 {
 		return c.planFromVolume(requested)
+	}
+	if c.DataDiffers && requested == "" && (len(sources) > 1 || len(c.unavailable(sources[0])) > 0) {
+		return nil, ErrDataDiffers
 	}
 	source := sources[0]
 	if requested != "" {
@@ -129,6 +134,9 @@ func (c *Cluster) unavailable(source *Member) []string {
 	return slices.DeleteFunc(names, func(name string) bool { return name == source.Name })
 }
 
+// alarmCorrupt is how the alarm of a status begins that says that data differs.
+const alarmCorrupt = "CORRUPT"
+
 // FromStatus returns what the last status of a cluster says about its members, its pods and
 // its PVCs. The status holds a raft index only of members from which a recovery could
 // continue. limitation returns what a recovery with a version of etcd cannot keep.
@@ -148,6 +156,7 @@ func FromStatus(cluster *v1beta2.EtcdCluster, limitation func(version string) st
 		if s.Unmanaged && s.Healthy == corev1.ConditionTrue {
 			c.Members[i].Response = FollowsLeader // only the controller asks it
 		}
+		c.DataDiffers = c.DataDiffers || slices.ContainsFunc(s.Alarms, func(alarm string) bool { return strings.HasPrefix(alarm, alarmCorrupt) })
 		if s.Pod != "" {
 			c.Pods = append(c.Pods, Pod{Name: s.Name, Node: s.Node, Evidence: EvidenceFrom(false, false)})
 		}

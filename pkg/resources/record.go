@@ -239,6 +239,9 @@ func (r Record) WithRecovery(recovery *v1beta2.RecoveryStatus) Record {
 		began = MergeRecoveries(began, []string{r.Recovery.ID})
 	}
 	r.Recoveries = MergeRecoveries(began, []string{recovery.ID})
+	if r.Recovery != nil && r.Recovery.Phase == v1beta2.RecoveryPhaseCleaning && recovery.Phase == v1beta2.RecoveryPhaseAbandoned && recovery.OldClusterID != "" {
+		r.ClusterID = recovery.OldClusterID // the old members come back
+	}
 	r.Recovery = recovery.DeepCopy()
 	if recovery.Phase == v1beta2.RecoveryPhaseCleaning {
 		r.ClusterID, r.BootstrapMember = recovery.ClusterID, recovery.RecoveryMember

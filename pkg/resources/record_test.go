@@ -200,8 +200,10 @@ func TestWithRecovery(t *testing.T) {
 		{"two", v1beta2.RecoveryPhaseCutover, "old c-old", []string{"one", "two"}},
 		{"two", v1beta2.RecoveryPhaseCleaning, "new c-s", []string{"one", "two"}},
 		{"two", v1beta2.RecoveryPhaseSucceeded, "new c-s", []string{"one", "two"}},
+		{"three", v1beta2.RecoveryPhaseCleaning, "new c-s", []string{"one", "two", "three"}},
+		{"three", v1beta2.RecoveryPhaseAbandoned, "old c-s", []string{"one", "two", "three"}},
 	} {
-		r = r.WithRecovery(&v1beta2.RecoveryStatus{ID: step.id, Phase: step.phase, RecoveryMember: "c-s", ClusterID: "new"})
+		r = r.WithRecovery(&v1beta2.RecoveryStatus{ID: step.id, Phase: step.phase, RecoveryMember: "c-s", ClusterID: "new", OldClusterID: "old"})
 		if got := r.ClusterID + " " + r.BootstrapMember; got != step.of || !slices.Equal(r.Recoveries, step.ids) || r.Recovery.Phase != step.phase {
 			t.Errorf("%s of %s: %s, recoveries %q", step.phase, step.id, got, r.Recoveries)
 		}

@@ -104,6 +104,8 @@ func waitFor(err error) *planner.Wait {
 	case errors.Is(err, errNotEnded):
 		reason, remedy = v1beta2.ReasonOldMemberMayRun, "Bring the node back. "+diagnosis.ConfirmNodeOff+
 			" Do not force the deletion of the pod while its node may run."
+	case errors.Is(err, errOldDataKept):
+		reason, remedy = planner.ReasonRestoreEnded, "Save the data of the PVC that has the name of the old member. Then restore a backup with an EtcdRestore."
 	case errors.Is(err, reconcile.ErrNotOwned):
 		reason, remedy = planner.ReasonNameConflict, "Delete the object that the message names, if nothing needs it, or create the cluster under another name."
 	case apierrors.IsForbidden(err):
@@ -144,7 +146,7 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 				stale = true
 				result.waitIfStaleLong(r.stale.note(r.key, action, r.Clock.Now(), err), plan)
 			}
-		case errors.Is(err, reconcile.ErrNamespaceTerminating), errors.Is(err, reconcile.ErrNotOwned), errors.Is(err, errNotEnded), errors.Is(err, errNodesUnresponsive):
+		case errors.Is(err, reconcile.ErrNamespaceTerminating), errors.Is(err, reconcile.ErrNotOwned), errors.Is(err, errNotEnded), errors.Is(err, errNodesUnresponsive), errors.Is(err, errOldDataKept):
 			klog.FromContext(ctx).V(2).Info("Waiting for manual action", "action", fmt.Sprintf("%T", action), "err", err)
 			if !isUpkeep(action) {
 				result.retryAfter = retryManual

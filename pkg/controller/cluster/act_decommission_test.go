@@ -395,6 +395,27 @@ func TestVolumesThatStay(t *testing.T) {
 	}
 }
 
+// TestKeptDataIsNoLoss: the new members of a recovery were lost before the PVCs of the old members were released. No
+// backup is restored in their place: an abandoned recovery gives a PVC its labels back, and the end of another one is a
+// lasting answer.
+func TestKeptDataIsNoLoss(t *testing.T) {
+	t.Parallel()
+	for phase, want := range map[v1beta2.RecoveryPhase]error{v1beta2.RecoveryPhaseAbandoned: reconcile.ErrStale, v1beta2.RecoveryPhaseSucceeded: errOldDataKept} {
+		s, r, seen, recovery := twoLineages(t)
+		for _, pvc := range s.pvcs {
+			resources.IsFenced(&pvc.Labels, "c")
+		}
+		clear(s.pods)
+		s.record(t, phase, "old")
+		recovery.Phase, recovery.OldMembers = phase, []string{"c-late"}
+		seen.Record.Recovery = recovery
+		err := requestRestore(t.Context(), &run{Reconciler: r, seen: seen}, planner.RequestRestore{Name: "c-first-aid", Backup: "b", Lost: []string{"c-new"}})
+		if back := s.pvcs["c-late"].Labels[resources.LabelCluster] == "c"; !errors.Is(err, want) && (err != nil || !back) || back != (phase == v1beta2.RecoveryPhaseAbandoned) {
+			t.Errorf("%s: labels %v, error %v", phase, s.pvcs["c-late"].Labels, err)
+		}
+	}
+}
+
 // TestNoFenceAfterTheEnd: what another process had join after it has ended the recovery is no old member.
 func TestNoFenceAfterTheEnd(t *testing.T) {
 	t.Parallel()

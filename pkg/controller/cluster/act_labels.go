@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
 	corev1 "k8s.io/api/core/v1"
@@ -66,6 +67,24 @@ func requireAllLabelled(ctx context.Context, r *run) error {
 			return err
 		}
 		return fmt.Errorf("pod %s had lost its labels: %w", live.Name, reconcile.ErrStale)
+	}
+	return nil
+}
+
+// errOldDataKept means that the PVC of an old member was kept when its recovery ended. No later observation changes that.
+var errOldDataKept = errors.New("its PVC was kept because the new members were lost at once, and may hold newer data than the last backup")
+
+// requireNotKept makes sure that a PVC is not one that a recovery has kept and that no label shows.
+func requireNotKept(ctx context.Context, r *run, pvc *corev1.PersistentVolumeClaim) error {
+	if pvc.Labels[resources.LabelFenced] != r.seen.Cluster.Name || pvc.Labels[resources.LabelCluster] != "" {
+		return nil
+	}
+	_, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	if recovery := record.Recovery; recovery != nil && recovery.Phase == v1beta2.RecoveryPhaseSucceeded {
+		return fmt.Errorf("recovery member %s has replaced old member %s: %w", recovery.RecoveryMember, pvc.Name, errOldDataKept)
 	}
 	return nil
 }

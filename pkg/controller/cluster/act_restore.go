@@ -24,6 +24,13 @@ func requestRestore(ctx context.Context, r *run, a planner.RequestRestore) error
 	if err := requireLost(ctx, r, a.Lost); err != nil {
 		return err
 	}
+	if recovery := r.seen.Record.Recovery; recovery != nil {
+		for _, name := range recovery.OldMembers { // no label shows their PVCs
+			if err := requireNoPVC(ctx, r, name); err != nil {
+				return err
+			}
+		}
+	}
 	if err := requireAllLabelled(ctx, r); err != nil {
 		return err
 	}

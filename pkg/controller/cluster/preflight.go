@@ -201,6 +201,9 @@ func requireNoPVC(ctx context.Context, r *run, name string) error {
 		return fmt.Errorf("read PVC %s: %w", name, err)
 	}
 	if pvc.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, pvc) && !resources.IsPrepared(pvc.Annotations) {
+		if err := requireNotKept(ctx, r, pvc); err != nil {
+			return err
+		}
 		if err := restorePVCLabels(ctx, r, pvc); err != nil {
 			return err
 		}

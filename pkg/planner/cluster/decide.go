@@ -95,6 +95,7 @@ type Plan struct {
 func Decide(o Observed) Plan {
 	for _, r := range rules {
 		if plan, decided := r.decide(&o); decided {
+			plan = holdMembership(&o, r.name, plan)
 			plan.Rule = r.name
 			unannounced, next := upkeepAlarms(&o, plan)
 			if plan.Rule != RuleFoundVolumes { // the Secrets of the earlier cluster may come back, too

@@ -22,6 +22,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 		HasLearners: upgradePathOf(o).knowsLearners(), UnreadFor: unreadFor(o.Cluster.Status.Conditions, o.Now), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied, MayHaveUnmanaged: o.Cluster.MayHaveOldMembers(),
 		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: recoversUnasked(o), Grace: recovery.Grace},
 	}
+	c.DataDiffers = findCorrupt(o.Etcd.Members) != nil
 	c.TakenBack = awaitsConfirmation(o.PVCs)
 	if b := o.Cluster.Status.LastBackup; resources.Restorable(b, true) == nil {
 		c.Options.LastBackup, c.Options.Encrypted = b.Name, resources.Restorable(b, false) != nil

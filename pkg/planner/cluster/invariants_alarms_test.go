@@ -30,6 +30,25 @@ func checkDisarm(f *facts, plan Plan) string {
 	return ""
 }
 
+// checkDiffering: while data differs no voter is removed that has a pod or a PVC, and no PVC is deleted.
+func checkDiffering(f *facts, plan Plan) string {
+	if !f.reports(alarmCorrupt) {
+		return ""
+	}
+	for _, a := range plan.Actions {
+		switch a := a.(type) {
+		case RemoveMember:
+			m, pod := f.memberByID(a.ID), f.podIndex(a.Name)
+			if m.Started && !m.Learner && (pod >= 0 && !f.Pods[pod].Terminating && !f.Pods[pod].Finished || f.pvcIndex(a.Name) >= 0) {
+				return "removes a member that may have the right data"
+			}
+		case DeletePVC:
+			return "deletes a PVC that may have the right data"
+		}
+	}
+	return ""
+}
+
 // reports is true if a member that responds reports an alarm.
 func (f *facts) reports(alarm string) bool {
 	return slices.ContainsFunc(f.Etcd.Members, func(m Member) bool {

@@ -116,6 +116,7 @@ var planInvariants = []invariant{
 	{"S2 promote", checkPromote},
 	{"S2 leader", checkLeader},
 	{"disarm", checkDisarm},
+	{"S1 data differs", checkDiffering},
 	{"S4 bootstrap member", checkBootstrapMember},
 	{"S5 delete pod", checkDeletePod},
 	{"S5 delete PVC", checkDeletePVC},

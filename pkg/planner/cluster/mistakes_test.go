@@ -90,6 +90,12 @@ var mistakes = []mistake{
 			m.Alarms = slices.DeleteFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt })
 		}
 	}},
+	{name: "replaces members while data differs", rule: "S1 data differs", see: func(o *Observed) {
+		for i := range o.Etcd.Members {
+			m := &o.Etcd.Members[i]
+			m.Alarms = slices.DeleteFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt })
+		}
+	}},
 	{name: "believes one member", rule: "S2 list", see: func(o *Observed) { o.Etcd.Linearizable = true }},
 	{name: "removes all that are too many", rule: "S3 one change", do: instead(func(o *Observed, a RemoveMember) []Action {
 		return append([]Action{a}, onEach(removal)(o)...)

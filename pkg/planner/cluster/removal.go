@@ -12,12 +12,13 @@ import (
 
 // dropPVC deletes the PVC of a member that was removed, or gives it up where
 // the user wants to keep it. What a learner holds that never joined is part of a copy. A PVC that was taken
-// back, and that no quorum lists, may be the data of another etcd.
-func dropPVC(cluster *v1beta2.EtcdCluster, c *PVC) Action {
-	if c.TakenBackFrom != "" {
+// back, and that no quorum lists, may be the data of another etcd. While the data of the members differs,
+// any of them may be the right one.
+func dropPVC(o *Observed, c *PVC) Action {
+	if c.TakenBackFrom != "" || findCorrupt(o.Etcd.Members) != nil {
 		return ReleasePVC{Name: c.Name, UID: c.UID}
 	}
-	if pod := cluster.Spec.Pod; pod != nil && pod.PersistentVolumeClaimRetentionPolicy != nil &&
+	if pod := o.Cluster.Spec.Pod; pod != nil && pod.PersistentVolumeClaimRetentionPolicy != nil &&
 		pod.PersistentVolumeClaimRetentionPolicy.WhenScaled == v1beta2.PVCRetain {
 		return ReleasePVC{Name: c.Name, UID: c.UID}
 	}
@@ -60,8 +61,8 @@ func removeMember(o *Observed, m *Member, reason RemoveReason) Plan {
 		actions = append(actions, DeletePod{Name: p.Name, UID: p.UID})
 	}
 	if c := pvcByName(o.PVCs, m.Name); c != nil {
-		drop := dropPVC(o.Cluster, c)
-		if (reason == RemoveStuck || reason == RemoveCrashLooping) && c.TakenBackFrom == "" {
+		drop := dropPVC(o, c)
+		if (reason == RemoveStuck || reason == RemoveCrashLooping) && c.TakenBackFrom == "" && findCorrupt(o.Etcd.Members) == nil {
 			drop = DeletePVC{Name: c.Name, UID: c.UID}
 		}
 		actions = append(actions, drop)

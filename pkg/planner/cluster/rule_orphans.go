@@ -29,7 +29,7 @@ func ruleOrphans(o *Observed) (Plan, bool) {
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
 		if c.Owned && !c.Terminating && !mayBeMember(o, c.Name) {
-			actions = append(actions, dropPVC(o.Cluster, c))
+			actions = append(actions, dropPVC(o, c))
 		}
 	}
 	for _, name := range abandonedRecoveryMembers(o) {

@@ -131,6 +131,8 @@ func TestRecoveryStarts(t *testing.T) {
 		{"not for a cluster that sleeps", 0, lost, edits(noQuorum, asked()), "recovery: RecordRecovery Abandoned"},
 		{"no member responds yet", 3, "a:down,index=0 b:nopod,index=0 c:nopod,index=0", edits(noQuorum, asked()), "recovery: wait WaitingForSurvivor"},
 		{"by itself, after a while", 3, lost, edits(noQuorum, automatic(time.Hour)), "recovery: RecordRecovery Filling from a lost b c"},
+		{"by itself not from one of two members whose data differs", 5, "a:noleader,index=90 b:noleader,index=80 c:nopod,index=0 d:nopod,index=0 e:nopod,index=0",
+			edits(noQuorum, automatic(time.Hour), corruptData), "quorum: FindMember c, FindMember d, FindMember e, wait QuorumLost"},
 		{"by itself, but not at once", 3, lost, edits(noQuorum, automatic(time.Second)), "quorum: FindMember b, FindMember c, wait QuorumLost"},
 		{"by itself, but not when the loss was proven just now", 3, lost, edits(noQuorum, unproven), "quorum: FindMember b, FindMember c, wait QuorumLost"},
 		{"by itself, but not a moment too soon", 3, lost, edits(noQuorum, automatic(recovery.Grace-time.Millisecond)), "quorum: FindMember b, FindMember c, wait QuorumLost"},

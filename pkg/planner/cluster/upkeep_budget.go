@@ -35,6 +35,9 @@ func upkeepBudget(o *Observed, plan Plan) []Action {
 		// Their votes count, and no eviction of a pod of this cluster ends them.
 		quorum = max(quorum-others, diagnosis.Quorum(max(live-len(listUnmanaged(o.Etcd.Members)), desiredSize(o.Cluster))))
 	}
+	if findCorrupt(o.Etcd.Members) != nil && !isPersistent(o.Cluster) {
+		quorum = max(quorum, live) // an eviction would take data along that may be the right one
+	}
 	if budget.State == Current && budget.MinAvailable >= quorum && budget.MinAvailable <= quorum+countDraining(o.Etcd.Members, o.Pods, plan) {
 		return nil
 	}

@@ -32,6 +32,7 @@ var Waits = waits.Table{
 	string(ReasonClusterVersionUndecided):   waits.New("the cluster version of etcd", waits.Etcd, waits.Late, findMember),
 	string(ReasonContainerCrashes):          waits.New("a container that ends again and again", waits.User, waits.Late, findMember),
 	string(ReasonContainerNotCreated):       waits.New("a container that Kubernetes cannot create", waits.User, waits.Soon, findPod),
+	string(ReasonDataCorrupt):               waits.New("the end of the alarm CORRUPT", waits.User, waits.Soon, "Find the member that differs as docs/how-to/corrupt-member.md says. After its replacement disarm the alarm with `etcdctl alarm disarm`."),
 	string(ReasonDesiredSizeZero):           waits.New("a size above 0", waits.User, waits.Soon, "Set spec.size."),
 	string(ReasonEtcdDenied):                waits.New("the permission to act in etcd", waits.User, waits.Soon, "Grant the certificate of the controller the role root, or switch authorization off."),
 	string(ReasonEtcdUnhealthy):             waits.New("etcd, which changes its members when all are connected", waits.Etcd, waits.Late, "Bring back the members that do not serve."),

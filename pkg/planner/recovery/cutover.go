@@ -75,6 +75,14 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		return Decision{Step: Publish{RecoveryMember: r.RecoveryMember}, Recheck: AtOnce}, true
 	}
 	gone := in.Facts.Evidence(r.RecoveryMember).IsEnding() && !in.Facts.HasPVC(r.RecoveryMember)
+	if !in.Linearizable && gone && !in.knowsOnlyNew(r) && in.mayReturn(r) {
+		if !in.Facts.Evidence(r.RecoveryMember).HasEnded() {
+			return Decision{}, false // it may still serve clients
+		}
+		next := in.ended(r, v1beta2.RecoveryPhaseAbandoned, "recovery member "+r.RecoveryMember+" was lost with its data and with what clients wrote to it, before a quorum of the new cluster had responded; "+
+			"the PVCs of the old members come back")
+		return Decision{Step: Record{Recovery: next, Gone: r.RecoveryMember}, Recheck: AtOnce}, true
+	}
 	if !in.Linearizable && (gone || in.knowsOnlyNew(r)) && in.Facts.QuorumLoss().Permanent {
 		next := in.ended(r, v1beta2.RecoveryPhaseSucceeded, "the new members were lost before the PVCs of the old members were released; those PVCs are kept")
 		record := Record{Recovery: next}
@@ -87,6 +95,12 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		return Decision{}, false // it is looked after as every cluster is
 	}
 	return Decision{Step: CleanUp{Recovery: *r, Next: in.ended(r, v1beta2.RecoveryPhaseSucceeded, ""), Unread: unreadMembers(r)}, Recheck: AtOnce}, true
+}
+
+// mayReturn is true if the PVCs of the old members may hold the newest data that is left after the recovery member
+// was lost. Those that a restore has replaced stay: a user wanted other data.
+func (in *Input) mayReturn(r *v1beta2.RecoveryStatus) bool {
+	return r.Trigger != v1beta2.RecoveryTriggerRestore && r.OldClusterID != "" && in.RecoveryMember.Pod == nil && in.Facts.QuorumLoss().Permanent
 }
 
 // unreadMembers returns the old members whose data neither the new cluster nor a backup is known to have. After a restore

@@ -42,7 +42,7 @@ func TestCutOver(t *testing.T) {
 }
 
 func TestCleanUp(t *testing.T) {
-	const member = recoveryMember
+	const member, isLost = recoveryMember, "Record Abandoned gone " + recoveryMember
 	checkDecisions(t, []decision{
 		{"the recovery member is published", "", edits(recorded(cleaning), hidden), "Publish"},
 		{"the recovery member proves a write", member, edits(recorded(cleaning), published), "CleanUp"},
@@ -55,6 +55,11 @@ func TestCleanUp(t *testing.T) {
 			}
 		}), goesOn},
 		{"the recovery ends when the published member is lost at once", member + ":nopod", edits(recorded(cleaning), published), "Record Succeeded gone " + member},
+		{"the old members come back when the published member is lost before it was read", "a:nopod b:nopod c:nopod", edits(recorded(cleaning), published), isLost},
+		{"not while it may serve clients", "a:nopod b:nopod c:nopod", edits(recorded(cleaning), published, func(in *Input) {
+			in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: member, Evidence: diagnosis.DeletionRequested})
+		}), goesOn},
+		{"not what a restore has replaced", "a:nopod b:nopod c:nopod", edits(recorded(cleaning, restores), published), "Record Succeeded gone " + member},
 		{"the recovery ends when the pod of the published member has ended", member + ":finished", edits(recorded(cleaning), memberPod("", evicted(time.Minute)), published, func(in *Input) {
 			in.Linearizable = false
 		}), "Record Succeeded"},

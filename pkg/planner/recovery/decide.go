@@ -170,12 +170,15 @@ func losesMore(began *v1beta2.RecoveryStatus, plan *diagnosis.RecoveryPlan, fact
 }
 
 // NeedsRequest is true if no recovery begins without a request, because it would lose more than the recorded one, which
-// was abandoned. ID is the cluster ID of the members.
+// was abandoned, or because only a person tells which of the members is right. ID is the cluster ID of the members.
 func NeedsRequest(recorded *v1beta2.RecoveryStatus, id string, facts *diagnosis.Cluster) bool {
+	plan, err := facts.PlanRecovery("")
+	if errors.Is(err, diagnosis.ErrDataDiffers) {
+		return true
+	}
 	if recorded == nil || recorded.Phase != v1beta2.RecoveryPhaseAbandoned || recorded.Trigger == v1beta2.RecoveryTriggerRestore || recorded.OldClusterID != id {
 		return false
 	}
-	plan, err := facts.PlanRecovery("")
 	return err == nil && losesMore(recorded, plan, facts)
 }
 
@@ -187,7 +190,7 @@ func (in *Input) cannotBump(r *v1beta2.RecoveryStatus) bool {
 
 // noSource says why a recovery has no source.
 func noSource(err error) string {
-	if errors.Is(err, diagnosis.ErrSeveralVolumes) || errors.Is(err, diagnosis.ErrNoVolume) || errors.Is(err, errLosesMore) {
+	if errors.Is(err, diagnosis.ErrSeveralVolumes) || errors.Is(err, diagnosis.ErrNoVolume) || errors.Is(err, diagnosis.ErrDataDiffers) || errors.Is(err, errLosesMore) {
 		return err.Error()
 	}
 	return "no member responds from which the cluster could recover"

@@ -98,7 +98,7 @@ func planRecovery(cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdClusterReco
 	switch {
 	case errors.Is(err, diagnosis.ErrNoSource):
 		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, errNoSource)
-	case errors.Is(err, diagnosis.ErrSeveralVolumes):
+	case errors.Is(err, diagnosis.ErrSeveralVolumes), errors.Is(err, diagnosis.ErrDataDiffers):
 		return nil, apierrors.NewConflict(v1beta2.Resource("etcdclusters"), cluster.Name, fmt.Errorf("%w; name one of them in spec.member", err))
 	case errors.Is(err, diagnosis.ErrNoVolume):
 		return nil, apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterRecovery").GroupKind(), cluster.Name, field.ErrorList{
