@@ -123,6 +123,9 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 		return err
 	}
 	observeNodesOfUnresponsive(ctx, r)
+	if err := observeRecoveryRestore(r); err != nil {
+		return err
+	}
 	if err := observeLossRestore(r); err != nil {
 		return err
 	}

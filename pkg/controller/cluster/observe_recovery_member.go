@@ -134,6 +134,26 @@ func observeLossRestore(r *run) error {
 	return nil
 }
 
+// observeRecoveryRestore reads the EtcdRestore that has asked for the recovery under way: it says whether what the members
+// have accepted since the request is stored.
+func observeRecoveryRestore(r *run) error {
+	name, uid := planner.RecoveryRestore(&r.seen.Observed)
+	if name == "" {
+		return nil
+	}
+	restore, err := r.Cache.Restore(r.key.Namespace, name)
+	if isNotFound(err) {
+		return nil
+	}
+	if err != nil {
+		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
+	}
+	if string(restore.UID) == uid {
+		r.seen.RecoveryRestore = &restore.Status
+	}
+	return nil
+}
+
 // observeAwaitedRestore reads the EtcdRestore whose data the cluster starts with.
 func observeAwaitedRestore(r *run) error {
 	name := r.seen.Cluster.Annotations[v1beta2.AnnotationRestore]

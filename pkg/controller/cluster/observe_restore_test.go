@@ -70,3 +70,30 @@ func TestLossRestoreIsObserved(t *testing.T) {
 		})
 	}
 }
+
+// TestRecoveryRestoreIsObserved: of the EtcdRestore that has asked for the recovery under way, and of no other one that has
+// its name, the cluster reads whether a fresh pre-restore backup is required.
+func TestRecoveryRestoreIsObserved(t *testing.T) {
+	t.Parallel()
+	asked := v1beta2.RecoveryStatus{
+		Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseFilling, Source: v1beta2.RecoverySource{Restore: "r"},
+	}
+	for name, test := range map[string]struct {
+		edit  func(*v1beta2.RecoveryStatus)
+		reads int
+		found bool
+	}{
+		"it is under way":            {func(*v1beta2.RecoveryStatus) {}, 1, true},
+		"the name is of a later one": {func(r *v1beta2.RecoveryStatus) { r.ID = "earlier" }, 1, false},
+		"the recovery has ended":     {func(r *v1beta2.RecoveryStatus) { r.Phase = v1beta2.RecoveryPhaseAbandoned }, 0, false},
+		"no restore has asked":       {func(r *v1beta2.RecoveryStatus) { r.Trigger = v1beta2.RecoveryTriggerRequest }, 0, false},
+	} {
+		s, cache := afterRemoval(stopped()), lossRestores{status: &v1beta2.RestoreStatus{}}
+		s.Record.Recovery = asked.DeepCopy()
+		test.edit(s.Record.Recovery)
+		err := observeRecoveryRestore(&run{Reconciler: &Reconciler{Config: Config{Cache: &cache}}, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s})
+		if found := s.RecoveryRestore != nil; err != nil || found != test.found || len(cache.reads) != test.reads {
+			t.Errorf("%s: found %t, read %q, error %v", name, found, cache.reads, err)
+		}
+	}
+}

@@ -7,6 +7,8 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -80,4 +82,20 @@ func TestDropsRequest(t *testing.T) {
 			t.Errorf("%s: dropped %t, and the status has %+v", name, !test.want, after.Recovery)
 		}
 	}
+}
+
+// TestRecoveryReadsItsRestore: a restore that requires a pre-restore backup and has no fresh one holds the cutover.
+func TestRecoveryReadsItsRestore(t *testing.T) {
+	stored := func(ago time.Duration) func(*Observed) {
+		return func(o *Observed) {
+			o.RecoveryRestore = &v1beta2.RestoreStatus{
+				PreRestoreBackup: &v1beta2.PreRestoreBackup{Time: metav1.NewTime(testNow.Add(-ago))},
+				Conditions:       []metav1.Condition{{Type: v1beta2.ConditionPreRestoreBackupRequired, Status: metav1.ConditionTrue}},
+			}
+		}
+	}
+	checkDecisions(t, []decision{
+		{"its pre-restore backup is too old", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0xbeef), stored(v1beta2.MaxPreRestoreBackupAge+time.Second)), "recovery: wait PreRestoreBackupTooOld"},
+		{"its pre-restore backup is fresh", 3, "a b c", edits(recorded(filling, restores), recoveryPod(0xbeef), stored(v1beta2.MaxPreRestoreBackupAge)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
+	})
 }

@@ -38,6 +38,16 @@ func ruleRecovery(o *Observed) (Plan, bool) {
 	return plan, true
 }
 
+// RecoveryRestore returns the name and the UID of the EtcdRestore that has asked for the recovery under way; empty if there
+// is none.
+func RecoveryRestore(o *Observed) (name, uid string) {
+	r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)
+	if !r.IsInProgress() || r.Trigger != v1beta2.RecoveryTriggerRestore {
+		return "", ""
+	}
+	return r.Source.Restore, r.ID
+}
+
 // LossRestoreName returns the name of the EtcdRestore that is created for the loss of all members;
 // empty unless they are lost and the cluster may recover without a request.
 func LossRestoreName(o *Observed) string {
@@ -62,6 +72,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		RecordedID: o.Record.ClusterID, ReplacedID: replacedID(o),
 		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup, LossRestore: o.LossRestore,
 		Repeats:      RepeatsRestore(o, recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)),
+		LacksBackup:  o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
 			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, HasPVC: o.RecoveryMember.HasPVC, PVCDeleted: o.RecoveryMember.PVCDeleted,

@@ -73,8 +73,9 @@ var Waits = waits.Table{
 	string(ReasonWaitingForService):         waits.New("the EndpointSlices of the client Service", waits.Kubernetes, waits.Late, "Find out why Kubernetes does not update them: its controller manager may not run."),
 	string(ReasonWaitingForSurvivor):        waits.New("a member that responds and holds the data", waits.Kubernetes, waits.Late, "Bring a member back, or restore a backup with an EtcdRestore."),
 
-	v1beta2.ReasonOldMemberMayRun: waits.New("the proof that an old member has ended", waits.User, waits.Late, "Bring the node of that member back, or confirm that the node is off."),
-	v1beta2.ReasonPodRejected:     waits.New("a pod or PVC that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
+	v1beta2.ReasonOldMemberMayRun:        waits.New("the proof that an old member has ended", waits.User, waits.Late, "Bring the node of that member back, or confirm that the node is off."),
+	v1beta2.ReasonPreRestoreBackupTooOld: waits.New("a pre-restore backup that has the writes made while the recovery member was filled", waits.Controller, waits.Transfer, "Find the cause in the status of that EtcdRestore."),
+	v1beta2.ReasonPodRejected:            waits.New("a pod or PVC that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
 
 	certificates.ReasonCANotTrusted:           waits.New("members that trust the CA of the present certificates", waits.User, waits.Soon, "Put the certificates back that all members accept, as the message says."),
 	certificates.ReasonCertManagerMissing:     waits.New("cert-manager", waits.User, waits.Soon, "Install cert-manager, or change spec.TLS."),

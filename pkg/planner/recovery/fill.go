@@ -96,6 +96,9 @@ func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 		return waitForOldMembers(r, unseen,
 			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then.")
 	}
+	if d, waits := in.awaitBackup(r); waits {
+		return d
+	}
 	next := r.DeepCopy()
 	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""
 	next.OldMembers = in.oldMembers(r)

@@ -146,6 +146,22 @@ func TestRepeatedRestoreYieldsToAQuorum(t *testing.T) {
 	})
 }
 
+// TestWritesSinceThePreRestoreBackupAreStored: a recovery member may have waited for days. Members with a quorum are not
+// replaced before a fresh pre-restore backup has what they have accepted meanwhile.
+func TestWritesSinceThePreRestoreBackupAreStored(t *testing.T) {
+	lacks := func(in *Input) { in.LacksBackup = true }
+	const waits = "wait PreRestoreBackupTooOld"
+	checkDecisions(t, []decision{
+		{"the cluster lives on until the recovery member serves", serving, edits(recorded(filling, restores), memberPod(""), lacks), goesOn},
+		{"the cutover does not begin", serving, edits(recorded(filling, restores), memberPod(newID), lacks), waits},
+		{"nor are the old members decommissioned", serving, edits(recorded(cutover, restores), memberPod(newID), lacks), waits},
+		{"the recovery can be cancelled", serving, edits(recorded(filling, restores, cancelled), memberPod(newID), lacks), "Abandon"},
+		{"it begins with a fresh backup", serving, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
+		{"without a quorum nothing was accepted", noLeader, edits(recorded(filling, restores), memberPod(newID), lacks), "BeginCutover"},
+		{"without a quorum the old members go", noLeader, edits(recorded(cutover, restores), memberPod(newID), lacks), "Fence"},
+	})
+}
+
 // TestFillFromABackup: a cluster that serves is looked after while a restore fills the recovery
 // member beside it.
 func TestFillFromABackup(t *testing.T) {

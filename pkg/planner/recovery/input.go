@@ -37,6 +37,8 @@ type Input struct {
 	LastBackup *v1beta2.LastBackup
 	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
 	LossRestore *v1beta2.RestoreStatus
+	// LacksBackup is true if the EtcdRestore that has asked for the recovery requires a pre-restore backup, and none is fresh.
+	LacksBackup bool
 	// Repeats is true if the last request is of an EtcdRestore that the cluster has carried out before. It may replace
 	// only what a permanent quorum loss has left.
 	Repeats bool

@@ -183,6 +183,11 @@ func ruleFollow(o *Observed) (Plan, bool) {
 		// The status records what the Job has found before the Job is deleted.
 		plan.Revision, plan.Delete = j.Outcome.Revision, nil
 	}
+	if o.isAskedForBackup(r) {
+		if next, decides := o.backUp(plan); decides {
+			return next, true
+		}
+	}
 	switch r.Phase {
 	case v1beta2.RecoveryPhaseSucceeded:
 		// With a message, the new members were lost before they committed a write.

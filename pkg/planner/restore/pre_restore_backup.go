@@ -25,9 +25,6 @@ import (
 )
 
 const (
-	// maxCopyAge is how old a pre-restore backup may be when the cluster gets the request:
-	// later writes are not in it.
-	maxCopyAge = 15 * time.Minute
 	// lossGrace is how long no member must have responded before a cluster whose pods or
 	// PVCs exist is restored without a pre-restore backup: members may be starting. If one has
 	// responded since the restore began, only a user lets it continue without.
@@ -45,7 +42,19 @@ func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 	if o.Cluster == nil || !o.isServed() || o.hasPreRestoreBackup() {
 		return Plan{}, false
 	}
-	plan := Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: o.newest().Outcome.Revision}
+	return o.backUp(Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: o.newest().Outcome.Revision})
+}
+
+// isAskedForBackup is true if the cluster, with a recovery member that serves, waits for a pre-restore backup that has what
+// its members have accepted since the last one. A recovery member may have had no room for days.
+func (o *Observed) isAskedForBackup(r *v1beta2.RecoveryStatus) bool {
+	b := o.Cluster.Status.BlockedBy
+	return b != nil && b.Reason == v1beta2.ReasonPreRestoreBackupTooOld && !r.Cancelled && !o.hasPreRestoreBackup() &&
+		(r.Phase == v1beta2.RecoveryPhaseFilling || r.Phase == v1beta2.RecoveryPhaseCutover)
+}
+
+// backUp is the plan until a pre-restore backup is stored. It returns false if none is made.
+func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	if unresponsive, wait := o.unresponsive(); unresponsive {
 		plan.Wait = wait
 		return plan, wait != nil
@@ -82,7 +91,7 @@ func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 // hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly.
 func (o *Observed) hasPreRestoreBackup() bool {
 	c := o.Restore.Status.PreRestoreBackup
-	if c == nil || o.Now.Sub(c.Time.Time) > maxCopyAge || c.Time.Before(&o.Cluster.CreationTimestamp) {
+	if !c.IsFresh(o.Now) || c.Time.Before(&o.Cluster.CreationTimestamp) {
 		return false // too old, or of an earlier cluster with this name
 	}
 	r := o.Cluster.Status.Recovery
@@ -173,7 +182,8 @@ func (o *Observed) unresponsive() (bool, *Wait) {
 // PreRestoreBackupName is the name of the EtcdBackup that stores the current data of the
 // cluster; empty if none is needed, or if its location is unknown.
 func (o *Observed) PreRestoreBackupName() string {
-	if o.Cluster == nil || !o.isServed() || o.isRequested() || o.hasEnded() || o.Restore.Spec.Backup != nil && o.Backup == nil {
+	r := o.recovery()
+	if o.Cluster == nil || !o.isServed() || o.hasEnded() || o.isRequested() && (r == nil || !o.isAskedForBackup(r)) || o.Restore.Spec.Backup != nil && o.Backup == nil {
 		return ""
 	}
 	made, wait := o.newPreRestoreBackup()
@@ -230,6 +240,9 @@ func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
 		spec = backup.SpecOfCluster(o.Cluster)
 		spec.BackupPolicy, spec.TTL = nil, nil // the name of the EtcdBackup does not depend on its TTL
 		return &spec, nil
+	case o.Restore.Spec.Backup != nil && o.Backup == nil:
+		return nil, &Wait{Reason: ReasonNoLocationForPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s, whose location the pre-restore backup would use, does not exist: "+
+			"set the backup location in spec.backup of the cluster", o.Restore.Spec.Backup.Name)}
 	case o.Restore.Spec.Backup != nil:
 		from := o.Backup.Spec.DeepCopy()
 		spec = v1beta2.BackupSpec{

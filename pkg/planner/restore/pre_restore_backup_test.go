@@ -315,3 +315,49 @@ func TestPreRestoreBackupIsRequired(t *testing.T) {
 		}
 	}
 }
+
+// TestPreRestoreBackupIsMadeAgain: the cluster asks for a fresh one when the recovery member serves, which may be days after
+// the request.
+func TestPreRestoreBackupIsMadeAgain(t *testing.T) {
+	t.Parallel()
+	const again = "backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"
+	old, fresh := copied(epoch.Add(-v1beta2.MaxPreRestoreBackupAge)), copied(epoch)
+	serves := members(v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue})
+	away := members(v1beta2.MemberStatus{Name: "a"})
+	filling, asked := recovery(v1beta2.RecoveryPhaseFilling), blocked(v1beta2.ReasonPreRestoreBackupTooOld)
+	stored := copiedTo(func(b *v1beta2.EtcdBackup) {
+		b.Status = v1beta2.BackupStatus{Succeeded: true, EtcdRevision: 60, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
+	})
+	fails := copiedTo(func(b *v1beta2.EtcdBackup) { b.Status.Phase = v1beta2.BackupPhaseFailed })
+	suspended := copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+		lacks bool
+	}{
+		"nobody asks":                         {[]func(*Observed){old, filling}, "Restoring: wait Filling", true},
+		"the cluster asks":                    {[]func(*Observed){old, filling, asked}, "Restoring: " + again, true},
+		"the cluster asks during the cutover": {[]func(*Observed){old, recovery(v1beta2.RecoveryPhaseCutover), asked}, "Restoring: " + again, true},
+		"it was made":                         {[]func(*Observed){old, filling, asked, stored}, "Restoring: copied 60 wait PreRestoreBackup", false},
+		"it fails":                            {[]func(*Observed){old, filling, asked, fails}, "Restoring: wait PreRestoreBackupFailed", true},
+		"its EtcdBackup no longer exists":     {[]func(*Observed){old, filling, asked, fromBackup(nil), func(o *Observed) { o.Backup = nil }}, "Restoring: wait NoLocationForPreRestoreBackup", true},
+		"a user does without":                 {[]func(*Observed){old, filling, asked, suspended}, "Restoring: wait Filling", false},
+		"it is fresh":                         {[]func(*Observed){fresh, filling, asked}, "Restoring: wait Filling", false},
+		"the recovery is cancelled":           {[]func(*Observed){old, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), asked}, "Restoring: wait Filling", true},
+		"the members are lost by now":         {[]func(*Observed){old, filling, asked, away, quorumLost(time.Hour)}, "Restoring: wait Filling", true},
+	} {
+		o := observed(append([]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), seen, serves}, test.edits...)...)
+		plan := Decide(o)
+		if got := say(plan); got != test.want {
+			t.Errorf("%s: got %q, want %q", name, got, test.want)
+		}
+		status := Status(o, plan)
+		if got := status.LacksPreRestoreBackup(o.Now); got != test.lacks {
+			t.Errorf("%s: the cluster reads that a backup is lacking: %t, want %t", name, got, test.lacks)
+		}
+	}
+	o := observed(held, in(v1beta2.RestorePhaseRestoring), seen, serves, old, filling, asked)
+	if plan := Decide(o); o.PreRestoreBackupName() != plan.Copy.Name {
+		t.Errorf("the controller looks for EtcdBackup %q, and makes %q", o.PreRestoreBackupName(), plan.Copy.Name)
+	}
+}

@@ -20,6 +20,8 @@ const (
 	ReasonRestored = "Restored"
 	// ReasonMemberResponded: a member of the cluster has responded since the restore began, so a pre-restore backup stores its data. No action is needed.
 	ReasonMemberResponded = "MemberResponded"
+	// ReasonPreRestoreBackupSuspended: a user has suspended the EtcdBackup that stores the current data, so that no pre-restore backup is required.
+	ReasonPreRestoreBackupSuspended = "PreRestoreBackupSuspended"
 	// ReasonNotYet: the restore has not come so far. The condition Progressing says what it does.
 	ReasonNotYet = "NotYet"
 )

@@ -19,7 +19,7 @@ const (
 	ConditionSucceeded = "Succeeded"
 	// ConditionPreRestoreBackupRequired: a member of the cluster has responded during the restore. The restore does not
 	// replace its data without a pre-restore backup, unless a user suspends that backup.
-	ConditionPreRestoreBackupRequired = "PreRestoreBackupRequired"
+	ConditionPreRestoreBackupRequired = v1beta2.ConditionPreRestoreBackupRequired
 	// ConditionProgressing: something is under way, or is waited for.
 	ConditionProgressing = "Progressing"
 )
@@ -76,7 +76,10 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	set := func(t string, is metav1.ConditionStatus, reason, message string) {
 		job.SetCondition(&status.Conditions, o.Restore.Generation, o.Now, t, is, reason, message)
 	}
-	if o.hasSeenData() {
+	switch {
+	case isSuspended(o.PreRestore):
+		set(ConditionPreRestoreBackupRequired, metav1.ConditionFalse, ReasonPreRestoreBackupSuspended, "a user has suspended EtcdBackup "+o.PreRestore.Name+", so the data is replaced without it")
+	case o.hasSeenData():
 		set(ConditionPreRestoreBackupRequired, metav1.ConditionTrue, ReasonMemberResponded, "a member of the cluster has responded since the restore began")
 	}
 	isVerifying := status.Phase == v1beta2.RestorePhaseVerifying

@@ -293,6 +293,10 @@ const (
 // evidence that a member that it replaces has ended.
 const ReasonOldMemberMayRun = "OldMemberMayRun"
 
+// ReasonPreRestoreBackupTooOld is why a recovery does not decommission members that serve: the pre-restore backup lacks
+// what they have accepted since. The EtcdRestore then makes another one.
+const ReasonPreRestoreBackupTooOld = "PreRestoreBackupTooOld"
+
 // ClusterCondition is one condition of a cluster. Its times are RFC 3339 strings,
 // as they always were in this API.
 type ClusterCondition struct {

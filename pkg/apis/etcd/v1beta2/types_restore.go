@@ -3,7 +3,12 @@
 
 package v1beta2
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+import (
+	"time"
+
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+)
 
 // +genclient
 // +k8s:deepcopy-gen:interfaces=k8s.io/apimachinery/pkg/runtime.Object
@@ -123,6 +128,26 @@ type RestoreStatus struct {
 	// preRestoreBackup is the copy of the data that the cluster had, made before it was
 	// replaced. Absent for a new cluster, and if no member was there to be copied.
 	PreRestoreBackup *PreRestoreBackup `json:"preRestoreBackup,omitempty" protobuf:"bytes,10,opt,name=preRestoreBackup"`
+}
+
+// MaxPreRestoreBackupAge is how long ago a pre-restore backup may have been stored when the cluster gets the request, and
+// when the members that serve are replaced: later writes are in no backup. It is longer than most restores take, so that
+// these make one pre-restore backup. It counts from the end of the backup, so that one that takes longer is not made for ever.
+const MaxPreRestoreBackupAge = 15 * time.Minute
+
+// ConditionPreRestoreBackupRequired of an EtcdRestore: the restore replaces the data of a cluster only after a
+// pre-restore backup.
+const ConditionPreRestoreBackupRequired = "PreRestoreBackupRequired"
+
+// IsFresh is true if the backup was stored lately enough to stand for the data that is replaced now.
+func (b *PreRestoreBackup) IsFresh(now time.Time) bool {
+	return b != nil && now.Sub(b.Time.Time) <= MaxPreRestoreBackupAge
+}
+
+// LacksPreRestoreBackup is true if members that serve must not be replaced now: a pre-restore backup is required, and none
+// is fresh.
+func (s *RestoreStatus) LacksPreRestoreBackup(now time.Time) bool {
+	return meta.IsStatusConditionTrue(s.Conditions, ConditionPreRestoreBackupRequired) && !s.PreRestoreBackup.IsFresh(now)
 }
 
 // PreRestoreBackup is a backup of the data that a restore in place has replaced.
