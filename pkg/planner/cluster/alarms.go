@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"cmp"
 	"fmt"
 	"slices"
 	"strconv"
@@ -114,22 +113,13 @@ func isFull(o *Observed, m *Member, size int64) bool {
 // hasUnknownQuota is true for a member that another program runs and that does not say its quota.
 func hasUnknownQuota(m *Member) bool { return m.Unmanaged && m.Quota == 0 }
 
-// isFullMemberAway is true if the database of a member that does not serve may be full. Its size is the one in
-// its own response, or the last one in the status. A member that has not started has no data.
+// isFullMemberAway is true if the database of a member that does not serve may be full: its own response does not say
+// that it has room. A size in the status says nothing, as it may be from before the database was filled: the status may
+// lag, or the API was brought back to a state from before that. A member that has not started has no data.
 func isFullMemberAway(o *Observed) bool {
 	return slices.ContainsFunc(o.Etcd.Members, func(m Member) bool {
-		size := cmp.Or(m.DBSize, mostReported(o.Cluster.Status.MemberStatuses, &m))
-		return m.Started && m.Health != Healthy && (size == 0 && !hasUnknownQuota(&m) || isFull(o, &m, size))
+		return m.Started && m.Health != Healthy && (m.DBSize == 0 && !hasUnknownQuota(&m) || isFull(o, &m, m.DBSize))
 	})
-}
-
-// mostReported is the largest size that the database of a member may have had when the status last reported
-// it; 0 if none did. The status keeps a size until it differs noticeably.
-func mostReported(reported []v1beta2.MemberStatus, m *Member) int64 {
-	if before := reportedMember(reported, m); before != nil {
-		return before.DBSize + before.DBSize/9
-	}
-	return 0
 }
 
 // isBelowQuota is true if a database of this size has room for every write. A quota that is not known, such
@@ -172,12 +162,11 @@ func writesRejected(o *Observed) *rejection {
 	r := &rejection{reason: ReasonDatabaseFull, message: "etcd rejects writes (alarm NOSPACE), and serves reads and deletions: ", byItself: true}
 	stubborn, found := findStubborn(o)
 	switch m := findFull(o); {
-	case m == nil && isFullMemberAway(o):
-		r.byItself = !found
-		r.message += describeAwayFull(o.Cluster)
 	case m == nil && found:
 		r.byItself = false
 		r.message += describeStubborn(o, stubborn)
+	case m == nil && isFullMemberAway(o):
+		r.message += describeAwayFull(o.Cluster)
 	case m == nil:
 		r.message += "each database is below its quota again. The controller disarms the alarm."
 	case len(listUnmanaged(o.Etcd.Members)) > 0:
