@@ -216,6 +216,12 @@ func TestSchedulesThatFailed(t *testing.T) {
 		9467230:  "the pod of the second voter was deleted before it had joined, and nothing else said that it had not",
 		9354570:  "all members and the record were lost, and an API from before two restores had the first one carried out again",
 		9403320:  "the record was lost, and with it that a recovery had ended, while most new members were lost",
+		43002791: "a voter had lost its pod and its data, and the disk of one of the two others hung while no client wrote",
+		44044505: "the declaration changed for a leader that the controller had not reached for minutes",
+		44025469: "a member was cut off with a full database, and the API was brought back from before it was filled",
+		44021002: "a member restarted with a full database, and the API was brought back from before it was filled",
+		44022017: "a member with a full database lost its disk, and the API was brought back from before it was filled",
+		44023479: "a member with a full database was cut off while the cache of the controller was old",
 		92326:    "a declaration cost the bootstrap member before a status had named it",
 		8240:     "a CA was lost while members trusted only the CA before it, which no bundle held any more",
 	} {
