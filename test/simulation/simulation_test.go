@@ -222,6 +222,13 @@ func TestSchedulesThatFailed(t *testing.T) {
 		44021002: "a member restarted with a full database, and the API was brought back from before it was filled",
 		44022017: "a member with a full database lost its disk, and the API was brought back from before it was filled",
 		44023479: "a member with a full database was cut off while the cache of the controller was old",
+		44034749: "two controllers with other clocks waited for a member that was cut off with a full database",
+		44011362: "the volume that a recovery had read was lost, and a person ended the recovery as the status said, by its PVC",
+		44014241: "the volume that a recovery was about to read was lost, and its recovery member had a PVC",
+		44026641: "the same while the pod of the recovery member crashed",
+		44014244: "all that a recovery read was lost, and its recovery member had a PVC",
+		44020618: "all that a recovery read was lost while the pod of the recovery member was rejected",
+		44025694: "all that a recovery read was lost, and its recovery member crashed on a retained PVC",
 		92326:    "a declaration cost the bootstrap member before a status had named it",
 		8240:     "a CA was lost while members trusted only the CA before it, which no bundle held any more",
 	} {

@@ -6,6 +6,7 @@ package checks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -61,10 +62,12 @@ func (c *Checks) isUnresponsive(r *v1beta2.RecoveryStatus, l *simetcd.Lineage) b
 	return runs
 }
 
-// giveUpRecoveryMember ends such a recovery, as the status tells a user to do.
-func (c *Checks) giveUpRecoveryMember(name string) string {
-	if pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, name); found {
-		_ = c.w.Store.DeleteObject(kubernetes.KindPod, name, metav1.Preconditions{UID: &pod.UID})
+// giveUpRecoveryMember ends such a recovery, as the status tells a user to do: the copy on a PVC goes with the PVC.
+func (c *Checks) giveUpRecoveryMember(recoveryMember, unblock string) string {
+	if pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, recoveryMember); found && strings.Contains(unblock, "delete PVC "+recoveryMember) {
+		_ = c.w.Store.DeleteObject(kubernetes.KindPVC, recoveryMember, metav1.Preconditions{UID: &pvc.UID})
+	} else if pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, recoveryMember); found {
+		_ = c.w.Store.DeleteObject(kubernetes.KindPod, recoveryMember, metav1.Preconditions{UID: &pod.UID})
 	}
 	return "a recovery was ended"
 }
@@ -76,7 +79,7 @@ const askedToRecover = "a recovery was requested"
 // can go on from a member that responds.
 func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
 	if c.isSourceless(cluster, l) {
-		return c.giveUpRecoveryMember(cluster.Status.Recovery.RecoveryMember)
+		return c.giveUpRecoveryMember(cluster.Status.Recovery.RecoveryMember, cluster.Status.BlockedBy.Unblock)
 	}
 	if cluster.Status.Recovery.IsInProgress() {
 		return fmt.Sprintf("a recovery is under way: %s, blocked by %+v", cluster.Status.Recovery.Phase, cluster.Status.BlockedBy)
