@@ -48,6 +48,9 @@ type MemberPod struct {
 	// Trust, CAs and Certificates, if not empty, are noted as the annotations of
 	// these names.
 	Trust, CAs, Certificates string
+	// SourceLost is true for a recovery member whose source PVC no longer exists. It starts only if its own
+	// PVC was filled before.
+	SourceLost bool
 }
 
 // Pod returns the pod of a member. Kubernetes restarts it in place; no workload controller

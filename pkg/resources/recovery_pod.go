@@ -73,6 +73,9 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	if err != nil {
 		return nil, err
 	}
+	if r.Source.PVC != "" && !m.SourceLost {
+		mountSource(pod, fetch, r.Source.PVC)
+	}
 	restore := &agent.Request{ID: fillID(c, r), Restore: &agent.Restore{
 		File: snapshotFile, DataDir: dataDir, Name: r.RecoveryMember, InitialCluster: initialCluster([]Peer{peer}),
 		InitialClusterToken: LineageToken(c, r), PeerURLs: []string{peer.URL}, RevisionBump: r.RevisionBump,
@@ -158,7 +161,7 @@ func IsUnfilled(pvc *corev1.PersistentVolumeClaim) bool {
 // be readable for its user only. The container sees the volume read-only. The pod does not: a
 // volume that is attached read-only cannot be mounted after a power failure, before its file
 // system has replayed its journal.
-func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ string, pod *corev1.Pod) (*corev1.Container, error) {
+func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ string, _ *corev1.Pod) (*corev1.Container, error) {
 	request := &agent.Request{ID: fillID(c, r), FilledDir: dataDir, Salvage: &agent.Salvage{
 		DataDir: sourceMount + strings.TrimPrefix(dataDir, dataMount), WorkDir: agentDir + "/source", File: snapshotFile,
 	}}
@@ -167,12 +170,16 @@ func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ strin
 		return nil, fmt.Errorf("init container %s: %w", InitFetch, err)
 	}
 	container := initContainer(c, InitFetch, Image(c), append([]string{agentDir + agent.Program}, args...)...)
+	return &container, nil
+}
+
+// mountSource gives the container that reads it the PVC of the source.
+func mountSource(pod *corev1.Pod, reader *corev1.Container, pvc string) {
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name:         sourceVolume,
-		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: r.Source.PVC}},
+		VolumeSource: corev1.VolumeSource{PersistentVolumeClaim: &corev1.PersistentVolumeClaimVolumeSource{ClaimName: pvc}},
 	})
-	container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: sourceVolume, MountPath: sourceMount, ReadOnly: true})
-	return &container, nil
+	reader.VolumeMounts = append(reader.VolumeMounts, corev1.VolumeMount{Name: sourceVolume, MountPath: sourceMount, ReadOnly: true})
 }
 
 // fetchContainer fetches the snapshot, and adds to the pod what that needs.

@@ -235,8 +235,12 @@ func TestRecoveryPodReadsAVolume(t *testing.T) {
 	if mounts != 1 || volume < 0 || pod.Spec.Volumes[volume].PersistentVolumeClaim.ClaimName != "c-old" || pod.Spec.Volumes[volume].PersistentVolumeClaim.ReadOnly {
 		t.Errorf("%d mounts of %+v", mounts, pod.Spec.Volumes)
 	}
+	isSource := func(v corev1.Volume) bool { return v.Name == sourceVolume }
+	if pod, err = RecoveryPod(c, r, MemberPod{SourceLost: true}, "agent"); err != nil || slices.ContainsFunc(pod.Spec.Volumes, isSource) || len(pod.Spec.InitContainers) != 3 {
+		t.Errorf("it mounts a PVC that was lost, or does not look for its data: %+v, %v", pod.Spec, err)
+	}
 	r.Phase = v1beta2.RecoveryPhaseCutover
-	if pod, err = RecoveryPod(c, r, MemberPod{}, "agent"); err != nil || slices.ContainsFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sourceVolume }) {
+	if pod, err = RecoveryPod(c, r, MemberPod{}, "agent"); err != nil || slices.ContainsFunc(pod.Spec.Volumes, isSource) {
 		t.Errorf("it mounts the PVC during the cutover: %+v, %v", pod.Spec.Volumes, err)
 	}
 }

@@ -192,7 +192,8 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	if err != nil {
 		return err
 	}
-	if err := requireSourceStopped(ctx, r, recovery); err != nil {
+	sourceLost, err := requireSourceStopped(ctx, r, recovery)
+	if err != nil {
 		return err
 	}
 	c, filled := atVersion(r.seen.Cluster, recovery.Version), *recovery
@@ -215,7 +216,7 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 			filled.Phase = v1beta2.RecoveryPhaseFilling
 		}
 	}
-	pod, err := resources.RecoveryPod(c, &filled, r.seen.certified(resources.MemberPod{}), r.AgentImage)
+	pod, err := resources.RecoveryPod(c, &filled, r.seen.certified(resources.MemberPod{SourceLost: sourceLost}), r.AgentImage)
 	if err != nil {
 		return err
 	}

@@ -57,15 +57,20 @@ func stopSource(ctx context.Context, r *run, a planner.StopSource) error {
 }
 
 // requireSourceStopped makes sure, in the live API, that no etcd runs on the PVC that a recovery
-// reads, and that the PVC stays.
-func requireSourceStopped(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) error {
+// reads, and that the PVC stays. It returns true if that PVC no longer exists, and the recovery member has a PVC, which may
+// hold the copy already. A pod that mounts a PVC that does not exist would wait for ever.
+func requireSourceStopped(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus) (lost bool, err error) {
 	if recovery.Source.PVC == "" || recovery.Phase != v1beta2.RecoveryPhaseFilling {
-		return nil
+		return false, nil
 	}
 	if err := requireEnded(ctx, r, recovery.Source.Member); err != nil {
-		return err
+		return false, err
 	}
-	return requirePVC(ctx, r, recovery.Source.PVC)
+	if _, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, recovery.Source.PVC); isNotFound(err) {
+		_, err := requireRecoveryPVC(ctx, r, recovery.RecoveryMember)
+		return true, err
+	}
+	return false, requirePVC(ctx, r, recovery.Source.PVC)
 }
 
 // requireNotRead makes sure, in the live API, that no recovery reads the PVC of a member that is about

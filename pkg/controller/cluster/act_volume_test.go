@@ -136,11 +136,12 @@ func TestNoEtcdRunsOnAVolumeThatIsRead(t *testing.T) {
 		edit func(*volumeSource)
 		want bool
 	}{
-		"its pod exists":           {func(*volumeSource) {}, false},
-		"its pod is ending":        {func(v *volumeSource) { v.pod.DeletionTimestamp = ptr.To(metav1.Now()) }, false},
-		"its pod has ended":        {func(v *volumeSource) { v.pod.Status.Phase = corev1.PodFailed }, true},
-		"its pod no longer exists": {func(v *volumeSource) { v.pod = nil }, true},
-		"its PVC is deleted":       {func(v *volumeSource) { v.pod, v.pvc = nil, nil }, false},
+		"its pod exists":                           {func(*volumeSource) {}, false},
+		"its pod is ending":                        {func(v *volumeSource) { v.pod.DeletionTimestamp = ptr.To(metav1.Now()) }, false},
+		"its pod has ended":                        {func(v *volumeSource) { v.pod.Status.Phase = corev1.PodFailed }, true},
+		"its pod no longer exists":                 {func(v *volumeSource) { v.pod = nil }, true},
+		"its PVC is deleted":                       {func(v *volumeSource) { v.pod, v.pvc = nil, nil }, false},
+		"its PVC is deleted, and a copy may exist": {func(v *volumeSource) { v.pod, v.pvc, v.others = nil, nil, []string{"PVC c-new"} }, true},
 	} {
 		v := newVolumeSource(t)
 		r, recovery := v.run(), resources.ParseRecord(v.kept).Recovery
