@@ -231,6 +231,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		44025694: "all that a recovery read was lost, and its recovery member crashed on a retained PVC",
 		44027563: "the recovery member was lost before it was published, and the PVC of the member before it was still fenced",
 		44047786: "all that a recovery read was lost, and the pod of its recovery member was deleted again and again",
+		44025350: "the quorum was lost, and two members that did not respond restarted as declared, one after the other",
 		92326:    "a declaration cost the bootstrap member before a status had named it",
 		8240:     "a CA was lost while members trusted only the CA before it, which no bundle held any more",
 	} {

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
@@ -42,6 +43,15 @@ func (c *Checks) countRestarts() int {
 	return n
 }
 
+// podUIDs are the UIDs of all pods that exist.
+func (c *Checks) podUIDs() []types.UID {
+	var list []types.UID
+	for _, object := range c.w.Store.List(kubernetes.KindPod) {
+		list = append(list, object.GetUID())
+	}
+	return list
+}
+
 // Rests makes sure that a cluster that is as declared stays so, and that the
 // controller writes nothing while it does. It returns false if that must be looked at
 // again.
@@ -50,7 +60,7 @@ func (c *Checks) Rests() bool {
 	c.w.Advance(sayTime)
 	only := c.w.Controllers[0]
 	writes, reconciles, recovered, stalled := only.Writes, only.Reconciles, c.w.Stats.Recovered, c.isStalled()
-	restarts := c.countRestarts()
+	restarts, pods := c.countRestarts(), c.podUIDs()
 	c.w.Advance(c.Rest)
 	if c.w.Stats.Recovered > recovered {
 		return false // a member has come back late, and the cluster has recovered from it
@@ -66,6 +76,9 @@ func (c *Checks) Rests() bool {
 	cluster, _ := kubernetes.Lookup[kubernetes.EtcdCluster](c.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	l := c.recorded[string(cluster.UID)]
 	lost := l != nil && l.QuorumLost
+	if lost && !slices.Equal(pods, c.podUIDs()) {
+		return false // members that do not respond restart as declared, one at a time, and not for ever
+	}
 	if !stalled && c.isStalled() {
 		writes++ // it reports once that the same wait has lasted for too long
 	}
