@@ -232,6 +232,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		44027563: "the recovery member was lost before it was published, and the PVC of the member before it was still fenced",
 		44047786: "all that a recovery read was lost, and the pod of its recovery member was deleted again and again",
 		44025350: "the quorum was lost, and two members that did not respond restarted as declared, one after the other",
+		44011893: "the source of a recovery was lost, and another member ran and never responded without a quorum",
 		92326:    "a declaration cost the bootstrap member before a status had named it",
 		8240:     "a CA was lost while members trusted only the CA before it, which no bundle held any more",
 	} {

@@ -22,8 +22,8 @@ import (
 
 // isSourceless is true for a recovery that waits, and reports that, because the last member was
 // lost while it was read. No data of a voter is left, and a learner is no source. Only a person
-// can know that the recovery member holds nothing either. The same holds if a person has chosen the
-// member that was lost: only a person chooses another volume. It also holds if the source restarted
+// can know that the recovery member holds nothing either. The same holds if no other member responds, though a volume of
+// one remains: the recovery member may hold a newer copy, so only a person chooses that volume. It also holds if the source restarted
 // without a quorum: it never responds again, and without a volume nothing else can read its data.
 func (c *Checks) isSourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
 	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
@@ -32,7 +32,7 @@ func (c *Checks) isSourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) 
 	}
 	switch planner.Reason(b.Reason) {
 	case planner.ReasonSourceLost:
-		return !l.VoterRemains() || r.Member != "" && !c.respondsAny(l)
+		return !l.VoterRemains() || !c.respondsAny(l)
 	case planner.ReasonWaitingForRecoveryMember:
 		return c.isUnresponsive(r, l) && !c.w.HasReadableVolume()
 	default:
