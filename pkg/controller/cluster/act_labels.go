@@ -89,6 +89,9 @@ func requireNotKept(ctx context.Context, r *run, pvc *corev1.PersistentVolumeCla
 	return nil
 }
 
+// errDecommissioned: a recovery has taken the objects of a member away, and they stay as they are.
+var errDecommissioned = errors.New("a recovery has decommissioned it")
+
 // requireNotDecommissioned makes sure that no member comes back that a recovery has decommissioned:
 // beside the recovery member it would be a second etcd for clients. A cache from before the
 // recovery shows the old members as they were. They come back only if the recovery was abandoned.
@@ -101,7 +104,7 @@ func requireNotDecommissioned(ctx context.Context, r *run, live metav1.Object) e
 		return err
 	}
 	if recovery := record.Recovery; recovery != nil && recovery.Phase != v1beta2.RecoveryPhaseAbandoned {
-		return fmt.Errorf("recovery %s has decommissioned member %s: %w", recovery.ID, live.GetName(), reconcile.ErrStale)
+		return fmt.Errorf("recovery %s, member %s: %w: %w", recovery.ID, live.GetName(), errDecommissioned, reconcile.ErrStale)
 	}
 	return nil
 }

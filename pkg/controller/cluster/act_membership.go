@@ -129,7 +129,12 @@ func (s *seen) removed(id uint64) {
 	s.Etcd.Members = slices.DeleteFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == id })
 }
 
-// requireRemovable looks once more before a member is removed that could stay.
+// isVoter is true if a member was observed to vote.
+func (s *seen) isVoter(id uint64) bool {
+	return slices.ContainsFunc(s.Etcd.Members, func(m planner.Member) bool { return m.ID == id && !m.Learner })
+}
+
+// requireRemovable looks once more before a member is removed.
 func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error {
 	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveSurplus || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveOld {
 		if err := requireSameSpec(ctx, r); err != nil {
@@ -149,6 +154,11 @@ func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error
 	}
 	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway || a.Reason == planner.RemoveOld {
 		return guardVoters(ctx, r, a.Name)
+	}
+	// One that cannot come back goes while another pod may be about to end: its successor joins only then. The
+	// others must commit without it all the same.
+	if r.seen.isVoter(a.ID) {
+		return requireOtherVotersCommit(ctx, r, a.Name)
 	}
 	return nil
 }

@@ -217,7 +217,10 @@ func labelPod(ctx context.Context, r *run, a planner.LabelPod) error {
 // findMember looks in the live API for the pod and the PVC of a member that seems to be lost.
 // A pod or PVC that only lost its labels gets them back.
 func findMember(ctx context.Context, r *run, a planner.FindMember) error {
-	return requireNoPodOrPVC(ctx, r, a.Name)
+	if err := requireNoPodOrPVC(ctx, r, a.Name); !errors.Is(err, errDecommissioned) {
+		return err
+	}
+	return nil // another look finds the same
 }
 
 // updateObservedPod updates exactly the pod that was observed, if there is something to

@@ -105,6 +105,24 @@ func TestOthersCommit(t *testing.T) {
 	}
 }
 
+// TestEveryVoterGoesFromVotersThatCommit: also a voter that cannot come back is removed only if the others commit.
+func TestEveryVoterGoesFromVotersThatCommit(t *testing.T) {
+	t.Parallel()
+	for _, reason := range []planner.RemoveReason{planner.RemoveLost, planner.RemovePeersDiffer, planner.RemoveStuck} {
+		r, _ := threeVoters(t, "c-b")
+		goes := planner.RemoveMember{Name: "c-goes", Reason: reason}
+		for i := range r.seen.Etcd.Members {
+			r.seen.Etcd.Members[i].ID = uint64(i + 1)
+			if r.seen.Etcd.Members[i].Name == goes.Name {
+				goes.ID = uint64(i + 1)
+			}
+		}
+		if err := requireRemovable(t.Context(), r, goes); !errors.Is(err, reconcile.ErrStale) {
+			t.Errorf("%s: the error is %v", reason, err)
+		}
+	}
+}
+
 // learning is a learner beside a voter. It applies what it reads, or not.
 type learning struct {
 	*oneMember

@@ -380,6 +380,13 @@ func TestDecommissionedMemberStaysAway(t *testing.T) {
 				t.Errorf("%s: %s: %v", phase, name, err)
 			}
 		}
+		if err := l.kube.CoreV1().Pods("n").Delete(t.Context(), "c-a", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		// An error would have the controller look again each second.
+		if err := findMember(t.Context(), r, planner.FindMember{Name: "c-a"}); (err == nil) != away {
+			t.Errorf("%s: the lost member is looked for: %v", phase, err)
+		}
 	}
 }
 

@@ -163,12 +163,11 @@ func writesRejected(o *Observed) *rejection {
 	r := &rejection{reason: ReasonDatabaseFull, message: "etcd rejects writes (alarm NOSPACE), and serves reads and deletions: ", byItself: true}
 	stubborn, found := findStubborn(o)
 	switch m := findFull(o); {
-	case m == nil && isFullMemberAway(o):
-		r.byItself = !found
-		r.message += describeAwayFull(o.Cluster)
 	case m == nil && found:
 		r.byItself = false
 		r.message += describeStubborn(o, stubborn)
+	case m == nil && isFullMemberAway(o):
+		r.message += describeAwayFull(o.Cluster)
 	case m == nil:
 		r.message += "each database is below its quota again. The controller disarms the alarm."
 	case len(listUnmanaged(o.Etcd.Members)) > 0:

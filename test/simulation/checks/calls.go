@@ -101,7 +101,7 @@ func (c *Checks) Removing(by *manager.Manager, l *simetcd.Lineage, id uint64) {
 	if c.w.Etcd.Unreachable[p.Run.Name()] && (c.isRequestedAway(p.Run.Name()) || c.isOutdatedWithoutPVC(p.Run.Name())) {
 		return // the controller does not reach it for a hand-over, and a person wants it to go
 	}
-	if look.Leads(id) {
+	if look.Leads(id) && slices.Contains(look.Healthy, id) { // an unresponsive member transfers no leadership
 		c.w.Violated("S2", "removal of %s, which leads", p.Run.Name())
 	}
 	if p.Leader != 0 && !p.Dir.Hung && c.isDesired(l) {

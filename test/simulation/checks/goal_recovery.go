@@ -6,6 +6,7 @@ package checks
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -21,8 +22,8 @@ import (
 
 // isSourceless is true for a recovery that waits, and reports that, because the last member was
 // lost while it was read. No data of a voter is left, and a learner is no source. Only a person
-// can know that the recovery member holds nothing either. The same holds if a person has chosen the
-// member that was lost: only a person chooses another volume. It also holds if the source restarted
+// can know that the recovery member holds nothing either. The same holds if no other member responds, though a volume of
+// one remains: the recovery member may hold a newer copy, so only a person chooses that volume. It also holds if the source restarted
 // without a quorum: it never responds again, and without a volume nothing else can read its data.
 func (c *Checks) isSourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
 	r, b := cluster.Status.Recovery, cluster.Status.BlockedBy
@@ -31,7 +32,7 @@ func (c *Checks) isSourceless(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) 
 	}
 	switch planner.Reason(b.Reason) {
 	case planner.ReasonSourceLost:
-		return !l.VoterRemains() || r.Member != "" && !c.respondsAny(l)
+		return !l.VoterRemains() || !c.respondsAny(l)
 	case planner.ReasonWaitingForRecoveryMember:
 		return c.isUnresponsive(r, l) && !c.w.HasReadableVolume()
 	default:
@@ -61,15 +62,12 @@ func (c *Checks) isUnresponsive(r *v1beta2.RecoveryStatus, l *simetcd.Lineage) b
 	return runs
 }
 
-// giveUpRecoveryMember ends such a recovery, as the status tells a user to do: without its PVC the recovery member
-// has no copy, and a pod alone starts again on it.
-func (c *Checks) giveUpRecoveryMember(name string) string {
-	if pvc, found := kubernetes.Lookup[*corev1.PersistentVolumeClaim](c.w.Store, kubernetes.KindPVC, name); found {
-		_ = c.w.Store.DeleteObject(kubernetes.KindPVC, name, metav1.Preconditions{UID: &pvc.UID})
-		return "a recovery was ended"
-	}
-	if pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, name); found {
-		_ = c.w.Store.DeleteObject(kubernetes.KindPod, name, metav1.Preconditions{UID: &pod.UID})
+// giveUpRecoveryMember ends such a recovery, as the status tells a user to do: the copy on a PVC goes with the PVC.
+func (c *Checks) giveUpRecoveryMember(recoveryMember, unblock string) string {
+	if pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, recoveryMember); found && strings.Contains(unblock, "delete PVC "+recoveryMember) {
+		_ = c.w.Store.DeleteObject(kubernetes.KindPVC, recoveryMember, metav1.Preconditions{UID: &pvc.UID})
+	} else if pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, recoveryMember); found {
+		_ = c.w.Store.DeleteObject(kubernetes.KindPod, recoveryMember, metav1.Preconditions{UID: &pod.UID})
 	}
 	return "a recovery was ended"
 }
@@ -81,7 +79,7 @@ const askedToRecover = "a recovery was requested"
 // can go on from a member that responds.
 func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
 	if c.isSourceless(cluster, l) {
-		return c.giveUpRecoveryMember(cluster.Status.Recovery.RecoveryMember)
+		return c.giveUpRecoveryMember(cluster.Status.Recovery.RecoveryMember, cluster.Status.BlockedBy.Unblock)
 	}
 	if cluster.Status.Recovery.IsInProgress() {
 		return fmt.Sprintf("a recovery is under way: %s, blocked by %+v", cluster.Status.Recovery.Phase, cluster.Status.BlockedBy)
