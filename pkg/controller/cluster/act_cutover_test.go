@@ -24,6 +24,7 @@ type membersAway struct {
 	Objects
 	Etcd
 	responds []string
+	denies   string
 }
 
 // ListPods implements Objects.
@@ -34,6 +35,9 @@ func (a *membersAway) Statuses(_ context.Context, target etcd.Target) map[string
 	all := map[string]etcd.StatusResult{}
 	for _, e := range target.Endpoints {
 		all[e.Name] = etcd.StatusResult{Err: etcd.ErrUnavailable}
+		if e.Name == a.denies {
+			all[e.Name] = etcd.StatusResult{Err: etcd.ErrDenied}
+		}
 		if slices.Contains(a.responds, e.Name) {
 			all[e.Name] = etcd.StatusResult{}
 		}
@@ -46,13 +50,15 @@ func TestNoneRespondsBeforeTheCutover(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		members, responds []string
+		denies            string
 		want              error
 	}{
-		"no pod is left":      {},
-		"no member responds":  {members: []string{"c-a", "c-b"}},
-		"one member responds": {members: []string{"c-a", "c-b"}, responds: []string{"c-b"}, want: reconcile.ErrStale},
+		"no pod is left":        {},
+		"no member responds":    {members: []string{"c-a", "c-b"}},
+		"one member responds":   {members: []string{"c-a", "c-b"}, responds: []string{"c-b"}, want: reconcile.ErrStale},
+		"one rejects the asker": {members: []string{"c-a", "c-b"}, denies: "c-b", want: reconcile.ErrStale},
 	} {
-		a := &membersAway{responds: test.responds}
+		a := &membersAway{responds: test.responds, denies: test.denies}
 		r := &run{Reconciler: &Reconciler{Config: Config{Objects: a, Etcd: a}}, seen: &seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}}
 		for _, member := range test.members {
 			r.seen.target.Endpoints = append(r.seen.target.Endpoints, etcd.Endpoint{Name: member})

@@ -6,6 +6,7 @@ package cluster
 import (
 	"cmp"
 	"context"
+	"errors"
 	"fmt"
 	"slices"
 
@@ -15,6 +16,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -103,7 +105,7 @@ func requireNoneResponds(ctx context.Context, r *run) error {
 	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 	defer cancel()
 	for name, status := range r.Etcd.Statuses(ctx, r.seen.target) {
-		if status.Err == nil {
+		if status.Err == nil || errors.Is(status.Err, etcd.ErrDenied) {
 			return fmt.Errorf("member %s responds again: %w", name, reconcile.ErrStale)
 		}
 	}

@@ -55,7 +55,7 @@ func IsFilledByRestore(cluster *v1beta2.EtcdCluster, r *v1beta2.EtcdRestore) boo
 // takeBack makes what an earlier cluster of this name has left part of this cluster. The record
 // comes last: from then on the cluster is one that has begun.
 func takeBack(o *Observed) (Plan, bool) {
-	from, begun := formerClusters(o), isBootstrapped(o) && o.Record.State == Current
+	from, begun := formerClusters(o), isBootstrapped(o) && (o.Record.State == Current || hasOwnPVC(o.PVCs))
 	if begun && (o.Etcd.Linearizable || len(from) != 1) {
 		return Plan{}, false
 	}
@@ -96,6 +96,12 @@ func isTakenBack(o *Observed, f *Found, from []string) bool {
 	default:
 		return f.ClusterUID == resources.UnknownClusterUID || f.ClusterUID == uid
 	}
+}
+
+// hasOwnPVC is true if a PVC was made for this cluster, or confirmed as its own. A cluster that has one has begun
+// although its record is lost.
+func hasOwnPVC(pvcs []PVC) bool {
+	return slices.ContainsFunc(pvcs, func(c PVC) bool { return c.Owned && c.TakenBackFrom == "" })
 }
 
 // hasVolume is true if the PVC called name is taken back from the cluster with a UID, or was.

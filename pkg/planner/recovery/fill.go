@@ -81,6 +81,8 @@ func (in *Input) whyKeep(r *v1beta2.RecoveryStatus) string {
 	responds := "a quorum"
 	if sources := in.Facts.RankSources(); len(sources) > 0 {
 		responds = "member " + sources[0].Name
+	} else if !in.Linearizable && in.Facts.Denied {
+		responds = "a member that rejects the controller"
 	} else if !in.Linearizable {
 		return ""
 	}
@@ -92,7 +94,8 @@ func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 	if unresponsive := in.unresponsivePods(); unresponsive != "" {
 		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
 	}
-	if unseen := in.Facts.UnseenQuorum(); r.Trigger != v1beta2.RecoveryTriggerRestore && unseen != "" {
+	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive
+	if unseen := in.Facts.UnseenQuorum(); !stored && unseen != "" {
 		return waitForOldMembers(r, unseen,
 			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then.")
 	}

@@ -121,6 +121,12 @@ func TestRestoreWhileMembersAreAway(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the recovery member is made while no member responds", away, edits(recorded(filling, uncopied)), "Fill " + recoveryMember},
 		{"it serves while no member responds", away, edits(recorded(filling, uncopied), memberPod(newID)), "BeginCutover"},
+		{"a quorum may serve that does not respond to the controller", "a:unready b:unready c:nopod", edits(recorded(filling, uncopied), memberPod(newID), func(in *Input) {
+			for i := range in.Facts.Pods {
+				in.Facts.Pods[i].Running, in.Facts.Pods[i].Ready = true, true
+			}
+		}), "wait OldMemberMayRun"},
+		{"a member rejects the controller", away, edits(recorded(filling, uncopied), memberPod(newID), func(in *Input) { in.Facts.Denied = true }), "Abandon"},
 		{"a member responds before it is made", noLeader, edits(recorded(filling, uncopied)), "Abandon"},
 		{"a member responds when it serves", noLeader, edits(recorded(filling, uncopied), memberPod(newID)), "Abandon"},
 		{"a quorum responds when it serves", serving, edits(recorded(filling, uncopied), memberPod(newID)), "Abandon"},
