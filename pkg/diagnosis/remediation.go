@@ -72,7 +72,7 @@ type Options struct {
 // RestoreEncrypted says how a person restores the last backup of a cluster, which is encrypted.
 func RestoreEncrypted(cluster, backup string) string {
 	return "create etcdclusters/" + cluster + "/restore with spec.decryption.ageIdentitiesSecret set to the Secret with the identities, to restore the last backup, EtcdBackup " +
-		backup + ", which is encrypted (dryRun=All shows the plan), or restore another backup with an EtcdRestore"
+		backup + ", which is encrypted (dryRun=All shows the plan)"
 }
 
 // MissingEnd says which evidence is missing for the end of a pod whose deletion was requested.

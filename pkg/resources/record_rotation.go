@@ -11,7 +11,7 @@ import (
 
 // RotationRecord says how often the last rotation of the CA was carried out. The Secret of the CA cannot say it:
 // a program that puts an older Secret back brings the annotations of that time, too. A tenant may write the record.
-// A forged entry stops one rotation at most, and the status says how to request another one.
+// A forged entry stops one rotation at most, and the status says how to request another rotation.
 type RotationRecord struct {
 	// Cause is a hash of what the rotation was for: a request, or the serial number of a CA that would expire.
 	Cause string

@@ -176,8 +176,8 @@ func salvageContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, _ strin
 }
 
 // DropSource takes the PVC that a recovery reads from the pod of its recovery member, because no pod starts with a PVC
-// that is lost. The init containers still look for the marker of this recovery in the data directory: etcd starts if
-// the data is complete, and the pod fails and says so if it is not.
+// that is lost. The init containers still look for the marker of this recovery in the data directory. If the data is complete,
+// etcd starts; otherwise the pod fails and says so.
 func DropSource(pod *corev1.Pod) {
 	pod.Spec.Volumes = slices.DeleteFunc(pod.Spec.Volumes, func(v corev1.Volume) bool { return v.Name == sourceVolume })
 	for i := range pod.Spec.InitContainers {

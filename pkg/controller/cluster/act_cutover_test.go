@@ -53,10 +53,10 @@ func TestNoneRespondsBeforeTheCutover(t *testing.T) {
 		denies            string
 		want              error
 	}{
-		"no pod is left":        {},
-		"no member responds":    {members: []string{"c-a", "c-b"}},
-		"one member responds":   {members: []string{"c-a", "c-b"}, responds: []string{"c-b"}, want: reconcile.ErrStale},
-		"one rejects the asker": {members: []string{"c-a", "c-b"}, denies: "c-b", want: reconcile.ErrStale},
+		"no pod is left":             {},
+		"no member responds":         {members: []string{"c-a", "c-b"}},
+		"one member responds":        {members: []string{"c-a", "c-b"}, responds: []string{"c-b"}, want: reconcile.ErrStale},
+		"one rejects the controller": {members: []string{"c-a", "c-b"}, denies: "c-b", want: reconcile.ErrStale},
 	} {
 		a := &membersAway{responds: test.responds, denies: test.denies}
 		r := &run{Reconciler: &Reconciler{Config: Config{Objects: a, Etcd: a}}, seen: &seen{Observed: planner.Observed{Cluster: &v1beta2.EtcdCluster{}}}}

@@ -396,8 +396,8 @@ func TestVolumesThatStay(t *testing.T) {
 }
 
 // TestKeptDataIsNoLoss: the new members of a recovery were lost before the PVCs of the old members were released. No
-// backup is restored in their place: an abandoned recovery gives a PVC its labels back, and the end of another one is a
-// lasting answer.
+// backup is restored in their place: an abandoned recovery gives a PVC its labels back, and the end of another recovery
+// lasts.
 func TestKeptDataIsNoLoss(t *testing.T) {
 	t.Parallel()
 	for phase, want := range map[v1beta2.RecoveryPhase]error{v1beta2.RecoveryPhaseAbandoned: reconcile.ErrStale, v1beta2.RecoveryPhaseSucceeded: errOldDataKept} {

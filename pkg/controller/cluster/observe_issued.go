@@ -4,11 +4,11 @@
 package cluster
 
 import (
-	"bytes"
 	"context"
 	"crypto/x509"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -86,7 +86,7 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 func writerOf(secret *corev1.Secret, entry string) string {
 	writer, last := "", time.Time{}
 	for _, f := range secret.ManagedFields {
-		if f.FieldsV1 != nil && f.Time != nil && !f.Time.Time.Before(last) && bytes.Contains(f.FieldsV1.Raw, []byte(`"f:`+entry+`"`)) {
+		if f.FieldsV1 != nil && f.Time != nil && !f.Time.Time.Before(last) && strings.Contains(f.FieldsV1.GetRawString(), `"f:`+entry+`"`) {
 			writer, last = untrusted.Text(f.Manager), f.Time.Time
 		}
 	}

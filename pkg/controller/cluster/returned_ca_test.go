@@ -257,7 +257,7 @@ func TestPodBetweenTwoBundles(t *testing.T) {
 }
 
 // TestCAIsPutBackEachTime: a program writes the Secret of the first CA again after each rotation, with the annotations of
-// that time. The controller ends the fight, and says so. Another request begins another one.
+// that time. The controller ends the fight, and says so. Another request begins another count.
 func TestCAIsPutBackEachTime(t *testing.T) {
 	w, first := issuedWorld(t)
 	w.r.Gate, w.hasRecord = stopped(), true
@@ -291,7 +291,7 @@ func TestCAIsPutBackEachTime(t *testing.T) {
 func TestWriterOf(t *testing.T) {
 	at := func(manager, fields string, hour int) metav1.ManagedFieldsEntry {
 		when := metav1.Date(2026, 1, 2, hour, 0, 0, 0, time.UTC)
-		return metav1.ManagedFieldsEntry{Manager: manager, Time: &when, FieldsV1: &metav1.FieldsV1{Raw: []byte(fields)}}
+		return metav1.ManagedFieldsEntry{Manager: manager, Time: &when, FieldsV1: metav1.NewFieldsV1(fields)}
 	}
 	const certificate, bundle = `{"f:data":{".":{},"f:tls.crt":{}}}`, `{"f:data":{"f:ca.crt":{}}}`
 	for _, test := range []struct {

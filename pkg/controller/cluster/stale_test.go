@@ -16,7 +16,7 @@ import (
 )
 
 // TestStaleActionBecomesAWait: an action that is stale for ever stands in the status, with the fact, and is tried less
-// often. One that succeeds in between, or another one, begins the time again.
+// often. A success in between, or another action, begins the time again.
 func TestStaleActionBecomesAWait(t *testing.T) {
 	t.Parallel()
 	const waits = planner.ReasonStaleObservation

@@ -90,9 +90,8 @@ func newPod(name string, edits ...func(*corev1.Pod)) *corev1.Pod {
 	return p
 }
 
-func notOwned(p *corev1.Pod)     { p.OwnerReferences[0].UID = "other" }
-func beingDeleted(p *corev1.Pod) { p.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
-func addressed(p *corev1.Pod)    { p.Status.PodIP = "10.0.0.1" }
+func notOwned(p *corev1.Pod)  { p.OwnerReferences[0].UID = "other" }
+func addressed(p *corev1.Pod) { p.Status.PodIP = "10.0.0.1" }
 
 func phase(phase corev1.PodPhase) func(*corev1.Pod) {
 	return func(p *corev1.Pod) { p.Status.Phase = phase }

@@ -226,8 +226,8 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 		v.status, v.reason, v.message = corev1.ConditionUnknown, ReasonNoBackupYet, fmt.Sprintf("EtcdBackup %s has not stored a backup yet", b.Name)
 	case b.Status.Unconfirmed && last != nil && last.Unconfirmed:
 		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupUnconfirmed, fmt.Sprintf(
-			"EtcdBackup %s stored its last backup, revision %d, from a member that no quorum confirmed, so the newest writes may be missing; "+
-				"bring back a quorum, then make a backup at once: kubectl etcd backup %s -n %s", b.Name, b.Status.EtcdRevision, o.Cluster.Name, o.Cluster.Namespace)
+			"EtcdBackup %s stored its last backup, revision %d, from a member that no quorum confirmed, so the newest writes may be missing. "+
+				"Bring back a quorum, then make a backup at once: kubectl etcd backup %s -n %s", b.Name, b.Status.EtcdRevision, o.Cluster.Name, o.Cluster.Namespace)
 	default:
 		v.status, v.reason, v.message = corev1.ConditionTrue, ReasonBackupsCurrent, "every periodic backup was stored when it was due"
 	}

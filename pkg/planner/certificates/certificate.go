@@ -152,8 +152,8 @@ func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation s
 	return c.Reason(), c.Message, c.remediation()
 }
 
-// withheld says why the controller issues nothing in place of a lost certificate for as long as a user
-// has declared so, and what ends that; empty if nothing of the kind holds.
+// withheld says why a declaration of the user keeps the controller from issuing anything in place of a lost certificate,
+// and what ends that; empty if none does.
 func (o *Observed) withheld(c *Certificate) (why, remedy string) {
 	switch {
 	case o.Hibernated:

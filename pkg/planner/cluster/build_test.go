@@ -346,7 +346,7 @@ func describeAction(action Action) string {
 			kind = "RenewCA"
 		case certificates.CAReturned:
 			kind = "CompleteCA"
-		case certificates.CAFirst, certificates.CAKept:
+		case certificates.CAFirst, certificates.CAKept, certificates.CAAgain:
 		}
 		return strings.TrimSpace(kind + " " + a.Request)
 	case IssueCertificate:

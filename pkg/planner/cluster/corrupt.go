@@ -18,8 +18,8 @@ func holdMembership(o *Observed, rule RuleName, plan Plan) Plan {
 		rowOf(ReasonDataCorrupt).Remedy)
 }
 
-// spreadsOrDiscards is true for an action that makes one more copy of the leader's data while every member of
-// the desired size has its own, or that removes a voter that has data.
+// spreadsOrDiscards is true for an action that makes a needless copy of the leader's data, or that removes a voter that has
+// data. A copy is needless while every member of the desired size has its own.
 func spreadsOrDiscards(o *Observed, a Action) bool {
 	switch a := a.(type) {
 	case AddMember, PromoteMember:

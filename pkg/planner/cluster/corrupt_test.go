@@ -20,7 +20,7 @@ func TestCorruptDataHoldsTheMembers(t *testing.T) {
 		{"one that votes removes nothing", 3, "a:claim b:claim,sick,away=10 c:claim d:claim", held, "scale-down: wait DataCorrupt"},
 		{"a template that needs other members", 3, "a b:stale c", held, "scale-up: wait DataCorrupt"},
 		{"fewer members are desired", 1, "a b c", held, "scale-down: wait DataCorrupt"},
-		{"and it is not drained", 1, "a:claim b:claim c:claim", held, "scale-down: wait DataCorrupt"},
+		{"a voter that is to go is not drained", 1, "a:claim b:claim c:claim", held, "scale-down: wait DataCorrupt"},
 		{"a person has deleted the member: it is removed", 3, "a:claim b:nopod c:claim", held, "replace: RemoveMember b Lost"},
 		{"its successor joins", 3, "a:claim c:claim", held, "scale-up: AddLearner c-new, AdmitPod c-new[a c c-new]"},
 		{"its successor votes", 3, "a:claim c:claim d:claim,learner", held, "joining: PromoteMember d"},

@@ -90,7 +90,7 @@ func TestRecoveryReadsItsRestore(t *testing.T) {
 		return func(o *Observed) {
 			o.RecoveryRestore = &v1beta2.RestoreStatus{
 				PreRestoreBackup: &v1beta2.PreRestoreBackup{Time: metav1.NewTime(testNow.Add(-ago))},
-				Conditions:       []metav1.Condition{{Type: v1beta2.ConditionPreRestoreBackupRequired, Status: metav1.ConditionTrue}},
+				Conditions:       []metav1.Condition{{Type: "PreRestoreBackupRequired", Status: metav1.ConditionTrue}},
 			}
 		}
 	}

@@ -121,7 +121,7 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"spec.bootstrap was removed before a PVC was taken back", 3, "", edits(fresh, volume("x"), volume("y")), waits},
 		{"a PVC of another cluster that comes late does not", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "other")), "recreate-pods: CreatePod x[x]"},
 		{"a quorum confirms the PVCs of its members", 2, "x y", edits(fromVolumes, takenBack("x", "old"), takenBack("y", "old")), "steady: ConfirmPVC x, ConfirmPVC y"},
-		{"nor is one by a cluster that serves and whose record was lost", 1, "x:claim", edits(fromVolumes, volume("y"), noRecord), "record: WriteRecord c0ffee"},
+		{"a cluster that serves and whose record was lost takes none back", 1, "x:claim", edits(fromVolumes, volume("y"), noRecord), "record: WriteRecord c0ffee"},
 		{"after that no PVC is taken back", 1, "x:claim", edits(fromVolumes, volume("y")), "steady"},
 		{"one that a quorum lists is not deleted before that is written down", 3, "a:claim b:claim c:learner,down,ends=9,claim", edits(func(o *Observed) { pvcByName(o.PVCs, "c").TakenBackFrom = "old" }),
 			"joining: ConfirmPVC c, RemoveMember c CrashLooping, DeletePod c, ReleasePVC c"},

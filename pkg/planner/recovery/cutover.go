@@ -52,13 +52,13 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 }
 
 // awaitBackup waits until the writes that a quorum has accepted while the recovery member was filled are in a pre-restore
-// backup. The EtcdRestore makes another one when it reads this wait. Without a quorum nothing is accepted meanwhile.
+// backup. The EtcdRestore makes another backup when it reads this wait. Without a quorum nothing is accepted meanwhile.
 func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Linearizable || !in.LacksBackup {
 		return Decision{}, false
 	}
 	return wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
-		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: they serve, and the pre-restore backup was stored more than %s ago. EtcdRestore %s makes another one",
+		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: they serve, and the pre-restore backup was stored more than %s ago. EtcdRestore %s makes another backup",
 			r.RecoveryMember, v1beta2.MaxPreRestoreBackupAge, r.Source.Restore),
 		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then."), true
 }

@@ -169,8 +169,8 @@ func losesMore(began *v1beta2.RecoveryStatus, plan *diagnosis.RecoveryPlan, fact
 		facts.MayComeBack(from.Member)
 }
 
-// NeedsRequest is true if no recovery begins without a request, because it would lose more than the recorded one, which
-// was abandoned, or because only a person tells which of the members is right. ID is the cluster ID of the members.
+// NeedsRequest is true if no recovery begins without a request. It would lose more than the recorded one, which was
+// abandoned, or only a person tells which of the members is right. ID is the cluster ID of the members.
 func NeedsRequest(recorded *v1beta2.RecoveryStatus, id string, facts *diagnosis.Cluster) bool {
 	plan, err := facts.PlanRecovery("")
 	if errors.Is(err, diagnosis.ErrDataDiffers) {

@@ -160,7 +160,7 @@ func TestWritesSinceThePreRestoreBackupAreStored(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the cluster lives on until the recovery member serves", serving, edits(recorded(filling, restores), memberPod(""), lacks), goesOn},
 		{"the cutover does not begin", serving, edits(recorded(filling, restores), memberPod(newID), lacks), waits},
-		{"nor are the old members decommissioned", serving, edits(recorded(cutover, restores), memberPod(newID), lacks), waits},
+		{"the old members are not decommissioned either", serving, edits(recorded(cutover, restores), memberPod(newID), lacks), waits},
 		{"the recovery can be cancelled", serving, edits(recorded(filling, restores, cancelled), memberPod(newID), lacks), "Abandon"},
 		{"it begins with a fresh backup", serving, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
 		{"without a quorum nothing was accepted", noLeader, edits(recorded(filling, restores), memberPod(newID), lacks), "BeginCutover"},

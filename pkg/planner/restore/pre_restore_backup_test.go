@@ -335,7 +335,7 @@ func TestPreRestoreBackupIsMadeAgain(t *testing.T) {
 		want  string
 		lacks bool
 	}{
-		"nobody asks":                         {[]func(*Observed){old, filling}, "Restoring: wait Filling", true},
+		"no cluster asks":                     {[]func(*Observed){old, filling}, "Restoring: wait Filling", true},
 		"the cluster asks":                    {[]func(*Observed){old, filling, asked}, "Restoring: " + again, true},
 		"the cluster asks during the cutover": {[]func(*Observed){old, recovery(v1beta2.RecoveryPhaseCutover), asked}, "Restoring: " + again, true},
 		"it was made":                         {[]func(*Observed){old, filling, asked, stored}, "Restoring: copied 60 wait PreRestoreBackup", false},

@@ -19,7 +19,7 @@ const (
 	ConditionSucceeded = "Succeeded"
 	// ConditionPreRestoreBackupRequired: a member of the cluster has responded during the restore. The restore does not
 	// replace its data without a pre-restore backup, unless a user suspends that backup.
-	ConditionPreRestoreBackupRequired = v1beta2.ConditionPreRestoreBackupRequired
+	ConditionPreRestoreBackupRequired = "PreRestoreBackupRequired"
 	// ConditionProgressing: something is under way, or is waited for.
 	ConditionProgressing = "Progressing"
 )

@@ -16,10 +16,10 @@ type Candidate struct {
 	Lineage string
 }
 
-// Newest returns the index of the backup that a restore takes of several; -1 if there is none. It is the newest one. If
-// that is doubtful, the newest one that is not and that has at least as many writes goes before it: a member that is cut
-// off stores a late backup of old data. The choice looks at all of them at once, so that their order does not
-// matter, except that of two of one time the first counts as newer.
+// Newest returns the index of the backup that a restore takes of several; -1 if there is none. It is the newest one. A
+// newest one that is doubtful comes after the newest sure one that has at least as many writes: a member that is cut off
+// stores a late backup of old data. The order of the backups does not matter, except that of two of one time the first
+// counts as newer.
 func Newest(backups []Candidate) int {
 	newest := newestWhere(backups, func(Candidate) bool { return true })
 	if newest < 0 || !backups[newest].Doubtful {
@@ -44,8 +44,8 @@ func newestWhere(backups []Candidate, counts func(Candidate) bool) int {
 	return newest
 }
 
-// AsCandidate returns what a stored backup says of itself. Its node dates it. The store cannot have dated it before it
-// was made, and Kubernetes dates the attempt that made it: a clock of a node that is behind does not make it older than that.
+// AsCandidate returns what a stored backup says of itself. Its node dates it. A clock of a node that is behind does not
+// make it older than the store and Kubernetes say: they date the object and the attempt that made it.
 func (s Stored) AsCandidate() Candidate {
 	at := s.MadeAt()
 	if begun := Earlier(s.Manifest.StartedAt, s.Modified); begun.After(at) {

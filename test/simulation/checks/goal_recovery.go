@@ -63,8 +63,8 @@ func (c *Checks) isUnresponsive(r *v1beta2.RecoveryStatus, l *simetcd.Lineage) b
 }
 
 // giveUpRecoveryMember ends such a recovery, as the status tells a user to do: the copy on a PVC goes with the PVC.
-func (c *Checks) giveUpRecoveryMember(recoveryMember, unblock string) string {
-	if pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, recoveryMember); found && strings.Contains(unblock, "delete PVC "+recoveryMember) {
+func (c *Checks) giveUpRecoveryMember(recoveryMember, remediation string) string {
+	if pvc, found := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, recoveryMember); found && strings.Contains(remediation, "delete PVC "+recoveryMember) {
 		_ = c.w.Store.DeleteObject(kubernetes.KindPVC, recoveryMember, metav1.Preconditions{UID: &pvc.UID})
 	} else if pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, recoveryMember); found {
 		_ = c.w.Store.DeleteObject(kubernetes.KindPod, recoveryMember, metav1.Preconditions{UID: &pod.UID})

@@ -294,7 +294,7 @@ const (
 const ReasonOldMemberMayRun = "OldMemberMayRun"
 
 // ReasonPreRestoreBackupTooOld is why a recovery does not decommission members that serve: the pre-restore backup lacks
-// what they have accepted since. The EtcdRestore then makes another one.
+// what they have accepted since. The EtcdRestore then makes another backup.
 const ReasonPreRestoreBackupTooOld = "PreRestoreBackupTooOld"
 
 // ClusterCondition is one condition of a cluster. Its times are RFC 3339 strings,

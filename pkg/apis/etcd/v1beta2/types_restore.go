@@ -135,9 +135,9 @@ type RestoreStatus struct {
 // these make one pre-restore backup. It counts from the end of the backup, so that one that takes longer is not made for ever.
 const MaxPreRestoreBackupAge = 15 * time.Minute
 
-// ConditionPreRestoreBackupRequired of an EtcdRestore: the restore replaces the data of a cluster only after a
-// pre-restore backup.
-const ConditionPreRestoreBackupRequired = "PreRestoreBackupRequired"
+// preRestoreBackupRequired is the condition of an EtcdRestore that replaces the data of a cluster only after a pre-restore
+// backup; package planner/restore sets it.
+const preRestoreBackupRequired = "PreRestoreBackupRequired"
 
 // IsFresh is true if the backup was stored lately enough to stand for the data that is replaced now.
 func (b *PreRestoreBackup) IsFresh(now time.Time) bool {
@@ -147,7 +147,7 @@ func (b *PreRestoreBackup) IsFresh(now time.Time) bool {
 // LacksPreRestoreBackup is true if members that serve must not be replaced now: a pre-restore backup is required, and none
 // is fresh.
 func (s *RestoreStatus) LacksPreRestoreBackup(now time.Time) bool {
-	return meta.IsStatusConditionTrue(s.Conditions, ConditionPreRestoreBackupRequired) && !s.PreRestoreBackup.IsFresh(now)
+	return meta.IsStatusConditionTrue(s.Conditions, preRestoreBackupRequired) && !s.PreRestoreBackup.IsFresh(now)
 }
 
 // PreRestoreBackup is a backup of the data that a restore in place has replaced.
