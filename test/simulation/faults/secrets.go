@@ -21,14 +21,19 @@ func (w *World) loseSecrets(e schedules.Event) {
 			c.Crash()
 		}
 	}
+	w.savePeerSecret()
+	for _, name := range e.SecretNames() {
+		w.Store.Remove(kubernetes.KindSecret, name)
+	}
+}
+
+// savePeerSecret backs the Secret of the peers up, if it exists: it may be the first of several that are lost.
+func (w *World) savePeerSecret() {
 	if w.savedSecrets == nil {
 		w.savedSecrets = map[string]*corev1.Secret{}
 	}
 	if secret, found := kubernetes.Lookup[*corev1.Secret](w.Store, kubernetes.KindSecret, schedules.PeerSecret); found {
 		w.savedSecrets[secret.Name] = secret
-	}
-	for _, name := range e.SecretNames() {
-		w.Store.Remove(kubernetes.KindSecret, name)
 	}
 }
 

@@ -193,6 +193,7 @@ func (w *World) UserDoes(e schedules.Event) {
 	case schedules.EventRotateCA:
 		w.RotateCA(e)
 	case schedules.EventDeleteSecret:
+		w.savePeerSecret()
 		w.Store.Remove(kubernetes.KindSecret, e.SecretName())
 	case schedules.EventLoseSecrets:
 		w.loseSecrets(e)
