@@ -142,13 +142,12 @@ func observeRecoveryRestore(r *run) error {
 		return nil
 	}
 	restore, err := r.Cache.Restore(r.key.Namespace, name)
-	if isNotFound(err) {
-		return nil
-	}
-	if err != nil {
+	switch {
+	case isNotFound(err), err == nil && string(restore.UID) != uid:
+		r.seen.RecoveryRestoreGone = true
+	case err != nil:
 		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
-	}
-	if string(restore.UID) == uid {
+	default:
 		r.seen.RecoveryRestore = &restore.Status
 	}
 	return nil

@@ -42,25 +42,39 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 		return wait(OnResponse, ReasonWaitingForRecoveryMember,
 			"recovery member "+r.RecoveryMember+" does not serve"+p.reason(), diagnosis.NoActionYet)
 	}
-	if d, waits := in.awaitBackup(r); waits {
+	if d, waits := in.awaitBackup(r); waits && in.RecoveryMember.Hidden {
 		return d
 	}
+	r = in.unlessStored(r)
 	next := r.DeepCopy()
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
 	next.OldMembers = in.oldMembers(r)
 	return Decision{Step: Fence{Recovery: *r, Next: *next}}
 }
 
-// awaitBackup waits until the writes that a quorum has accepted while the recovery member was filled are in a pre-restore
-// backup. The EtcdRestore makes another backup when it reads this wait. Without a quorum nothing is accepted meanwhile.
+// awaitBackup waits until what the old members have accepted while the recovery member was filled is in a pre-restore
+// backup. The EtcdRestore makes another backup when it reads this wait. The old members are looked after meanwhile.
 func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
-	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Linearizable || !in.LacksBackup {
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.LacksBackup || in.whoResponds() == "" {
 		return Decision{}, false
 	}
-	return wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
-		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: they serve, and the pre-restore backup was stored more than %s ago. EtcdRestore %s makes another backup",
+	decision := wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
+		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: the pre-restore backup was stored more than %s ago, and they may have accepted writes since. EtcdRestore %s makes another backup",
 			r.RecoveryMember, v1beta2.MaxPreRestoreBackupAge, r.Source.Restore),
-		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then."), true
+		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then.")
+	decision.Step = ReviveOldMembers{}
+	return decision, true
+}
+
+// unlessStored returns the recovery as one for which nothing is stored, if no fresh pre-restore backup has what the members
+// accepted before they stopped responding. Then none of them may respond until the end, and their PVCs are kept.
+func (in *Input) unlessStored(r *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Bootstrapped || !in.LacksBackup && !in.RestoreGone {
+		return r
+	}
+	next := r.DeepCopy()
+	next.OnlyIfUnresponsive = true
+	return next
 }
 
 // whyComeBack says why the old members must stay although the cutover has begun; empty if they go. No client has

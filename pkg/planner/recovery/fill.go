@@ -75,18 +75,31 @@ func (in *Input) whyKeep(r *v1beta2.RecoveryStatus) string {
 		return "a quorum responds again, and the cluster has carried out this restore before; to repeat it all the same, " +
 			"create the EtcdRestore again with the annotation " + v1beta2.AnnotationRestoreAgain + "=VALUE"
 	}
-	if !r.OnlyIfUnresponsive {
+	responds := in.whoResponds()
+	switch {
+	case responds == "":
+		return ""
+	case r.OnlyIfUnresponsive:
+		return responds + " responds again, and there is no pre-restore backup of its data; another EtcdRestore stores it first"
+	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.RestoreGone:
+		return responds + " responds, and the EtcdRestore no longer exists: nothing stores what the members have accepted since it asked"
+	default:
 		return ""
 	}
-	responds := "a quorum"
-	if sources := in.Facts.RankSources(); len(sources) > 0 {
-		responds = "member " + sources[0].Name
-	} else if !in.Linearizable && in.Facts.Denied {
-		responds = "a member that rejects the controller"
-	} else if !in.Linearizable {
+}
+
+// whoResponds names what of the old members responds; empty if nothing does.
+func (in *Input) whoResponds() string {
+	switch sources := in.Facts.RankSources(); {
+	case len(sources) > 0:
+		return "member " + sources[0].Name
+	case in.Linearizable:
+		return "a quorum"
+	case in.Facts.Denied:
+		return "a member that rejects the controller"
+	default:
 		return ""
 	}
-	return responds + " responds again, and there is no pre-restore backup of its data; another EtcdRestore stores it first"
 }
 
 // beginCutover records that the old members go, unless one of them may serve unseen.
@@ -94,13 +107,14 @@ func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 	if unresponsive := in.unresponsivePods(); unresponsive != "" {
 		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
 	}
+	if d, waits := in.awaitBackup(r); waits {
+		return d
+	}
+	r = in.unlessStored(r)
 	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive
 	if unseen := in.Facts.UnseenQuorum(); !stored && unseen != "" {
 		return waitForOldMembers(r, unseen,
 			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then.")
-	}
-	if d, waits := in.awaitBackup(r); waits {
-		return d
 	}
 	next := r.DeepCopy()
 	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""

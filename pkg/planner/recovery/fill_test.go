@@ -156,16 +156,28 @@ func TestRepeatedRestoreYieldsToAQuorum(t *testing.T) {
 // replaced before a fresh pre-restore backup has what they have accepted meanwhile.
 func TestWritesSinceThePreRestoreBackupAreStored(t *testing.T) {
 	lacks := func(in *Input) { in.LacksBackup = true }
-	const waits = "wait PreRestoreBackupTooOld"
+	gone := func(in *Input) { in.RestoreGone = true }
+	const waits = "ReviveOldMembers, wait PreRestoreBackupTooOld"
 	checkDecisions(t, []decision{
 		{"the cluster lives on until the recovery member serves", serving, edits(recorded(filling, restores), memberPod(""), lacks), goesOn},
 		{"the cutover does not begin", serving, edits(recorded(filling, restores), memberPod(newID), lacks), waits},
 		{"the old members are not decommissioned either", serving, edits(recorded(cutover, restores), memberPod(newID), lacks), waits},
 		{"the recovery can be cancelled", serving, edits(recorded(filling, restores, cancelled), memberPod(newID), lacks), "Abandon"},
 		{"it begins with a fresh backup", serving, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
-		{"without a quorum nothing was accepted", noLeader, edits(recorded(filling, restores), memberPod(newID), lacks), "BeginCutover"},
-		{"without a quorum the old members go", noLeader, edits(recorded(cutover, restores), memberPod(newID), lacks), "Fence"},
+		{"a member responds without a quorum, as in an election", noLeader, edits(recorded(filling, restores), memberPod(newID), lacks), waits},
+		{"a member responds without a quorum before the old members go", noLeader, edits(recorded(cutover, restores), memberPod(newID), lacks), waits},
+		{"no member responds", nothing, edits(recorded(filling, restores), memberPod(newID), lacks), "BeginCutover"},
+		{"no member responds, and the old members go", nothing, edits(recorded(cutover, restores), memberPod(newID), lacks), "Fence"},
+		{"the EtcdRestore is deleted before the cutover", serving, edits(recorded(filling, restores), memberPod(newID), gone), "Abandon"},
+		{"the EtcdRestore is deleted in the cutover", serving, edits(recorded(cutover, restores), memberPod(newID), gone), "Abandon"},
+		{"the EtcdRestore is deleted, and no member responds", nothing, edits(recorded(cutover, restores), memberPod(newID), gone), "Fence"},
 	})
+	for name, edit := range map[string]func(*Input){"a backup that is too old": lacks, "a deleted EtcdRestore": gone} {
+		d, _ := Decide(input(t, nothing, recorded(cutover, restores), memberPod(newID), edit))
+		if fence, is := d.Step.(Fence); !is || !fence.Recovery.OnlyIfUnresponsive || !fence.Next.OnlyIfUnresponsive {
+			t.Errorf("%s: the PVCs of the old members are not kept: %+v", name, d.Step)
+		}
+	}
 }
 
 // TestFillFromABackup: a cluster that serves is looked after while a restore fills the recovery

@@ -11,6 +11,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/labels"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
@@ -30,7 +31,7 @@ func (p cachePort) Restore(_, name string) (*v1beta2.EtcdRestore, error) {
 	if !p.w.Restores[name] {
 		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdrestores"), name)
 	}
-	restore := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: name}}
+	restore := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: name, UID: types.UID(name)}}
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](p.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	if !found || !cluster.Status.Recovery.IsInProgress() || cluster.Status.Recovery.ID != name {
 		restore.Status = v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed, Reason: "Abandoned"}
