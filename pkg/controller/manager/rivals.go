@@ -90,7 +90,7 @@ func (r *rivals) confirmNone(ctx context.Context) error {
 // check returns a rival's lease that may be alive, and an error if one certainly is. It notes which
 // clusters leases elsewhere take.
 func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
-	leases, err := r.list(ctx)
+	leases, all, err := r.list(ctx)
 	if err != nil {
 		return nil, err
 	}
@@ -115,7 +115,7 @@ func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 		}
 	}
 	r.seen, r.beyond = seen, beyond
-	if r.o.taken.set(taken) {
+	if all && r.o.taken.set(taken) { // what was taken stays so while the leases elsewhere cannot be read
 		klog.FromContext(ctx).Info("Other controllers look after the clusters of these namespaces, by the leases there", "namespaces", sets.List(taken))
 	}
 	if beyond != nil {
@@ -125,10 +125,9 @@ func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 	return held, nil
 }
 
-// isTrusted is true for a namespace whose leases administrators write.
-func (r *rivals) isTrusted(namespace string) bool {
-	return namespace == r.o.LeaseNamespace || namespace == defaultNamespace
-}
+// isTrusted is true for the namespace whose leases administrators write. No other name is: a tenant may create a namespace
+// of any name that does not exist.
+func (r *rivals) isTrusted(namespace string) bool { return namespace == r.o.LeaseNamespace }
 
 // isAlive says whether a lease may be held, and whether it was certainly renewed since the last look.
 func (r *rivals) isAlive(lease *coordinationv1.Lease, seen map[types.NamespacedName]sighting) (may, renewed bool) {
@@ -167,21 +166,21 @@ func (r *rivals) overlap(lease *coordinationv1.Lease) error {
 }
 
 // list returns the leases of controllers in all namespaces. Without the right to list
-// those, it returns the leases in the namespace of this controller's lease.
-func (r *rivals) list(ctx context.Context) ([]coordinationv1.Lease, error) {
+// those, it returns the leases in the namespace of this controller's lease, and all is false.
+func (r *rivals) list(ctx context.Context) (leases []coordinationv1.Lease, all bool, err error) {
 	var forbidden error
 	for _, namespace := range []string{metav1.NamespaceAll, r.o.LeaseNamespace} {
 		list, err := r.kube.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelScope})
 		switch {
 		case err == nil:
-			return list.Items, nil
+			return list.Items, namespace == metav1.NamespaceAll, nil
 		case !apierrors.IsForbidden(err):
-			return nil, fmt.Errorf("list the leases of other controllers: %w", err)
+			return nil, false, fmt.Errorf("list the leases of other controllers: %w", err)
 		}
 		forbidden = err
 	}
 	klog.FromContext(ctx).Error(forbidden, "Controllers with an overlapping scope cannot be noticed; allow this controller to list leases")
-	return nil, nil
+	return nil, false, nil
 }
 
 // guard runs work and ends it if a rival appears.

@@ -13,8 +13,11 @@ import (
 	"time"
 
 	coordinationv1 "k8s.io/api/coordination/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	apiruntime "k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
+	clienttesting "k8s.io/client-go/testing"
 	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 	"k8s.io/utils/ptr"
@@ -71,7 +74,7 @@ func TestRivals(t *testing.T) {
 		rival bool
 	}{
 		"a namespace of it":                {lease("n", "l", "other", namespaced, now), true},
-		"beside the installation":          {lease(defaultNamespace, "l", "other", all, now), true},
+		"in a namespace of a known name":   {lease(defaultNamespace, "l", "other", all, now), false},
 		"a forged lease, elsewhere":        {lease("elsewhere", "l", "other", all, now), false},
 		"of a third namespace, elsewhere":  {lease("elsewhere", "l", "other", namespaced, now), false},
 		"all clusters, by another lease":   {lease("n", "l", "other", all, now), true},
@@ -96,7 +99,20 @@ func TestLeasesElsewhere(t *testing.T) {
 	forged := lease("b", "forged", "mallory", scope{kind: scopeAll}, now)
 	forged.Spec.LeaseDurationSeconds = ptr.To[int32](math.MaxInt32)
 	o := electing("me")
-	r := newRivals(o, fake.NewClientset(lease("a", "l", "other", scope{scopeNamespace, "a"}, now), forged, lease("c", "l", "mallory", scope{scopeNamespace, "d"}, now)), fakeClock)
+	forbidden := false
+	kube := fake.NewClientset(lease("a", "l", "other", scope{scopeNamespace, "a"}, now), forged, lease("c", "l", "mallory", scope{scopeNamespace, "d"}, now))
+	r := newRivals(o, kube, fakeClock)
+	if held, err := r.check(t.Context()); err != nil || held != nil {
+		t.Fatalf("a lease elsewhere is waited for: %v %v", held, err)
+	}
+	kube.PrependReactor("list", "leases", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
+		return forbidden && action.GetNamespace() == "", nil, apierrors.NewForbidden(coordinationv1.Resource("leases"), "", nil)
+	})
+	forbidden = true
+	if _, err := r.check(t.Context()); err != nil || o.IsResponsible(&metav1.ObjectMeta{Namespace: "a"}) {
+		t.Errorf("a right that was lost gives the clusters of another controller away: %v", err)
+	}
+	forbidden = false
 	for _, step := range []struct {
 		after time.Duration
 		gone  bool
@@ -127,7 +143,7 @@ func TestLiveRivalIsRejected(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			// Its clock is wrong by a year.
-			theirs := lease(defaultNamespace, "etcd-operator", "other", scope{kind: scopeClusterWide}, time.Unix(1000, 0).AddDate(-1, 0, 0))
+			theirs := lease("n", "etcd-operator", "other", scope{kind: scopeClusterWide}, time.Unix(1000, 0).AddDate(-1, 0, 0))
 			kube, fakeClock := fake.NewClientset(theirs), testingclock.NewFakeClock(time.Unix(1000, 0))
 			r := newRivals(electing("me"), kube, fakeClock)
 			result := make(chan error, 1)
@@ -141,7 +157,7 @@ func TestLiveRivalIsRejected(t *testing.T) {
 					if fakeClock.HasWaiters() {
 						if test.renews {
 							theirs.Spec.RenewTime = ptr.To(metav1.NewMicroTime(theirs.Spec.RenewTime.Add(time.Second)))
-							if _, err := kube.CoordinationV1().Leases(defaultNamespace).Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
+							if _, err := kube.CoordinationV1().Leases("n").Update(t.Context(), theirs, metav1.UpdateOptions{}); err != nil {
 								t.Fatal(err)
 							}
 						}
@@ -154,7 +170,7 @@ func TestLiveRivalIsRejected(t *testing.T) {
 				if !errors.Is(err, test.want) || test.want == nil && (err != nil || waited < 10*time.Second) {
 					t.Errorf("after %v: %v", waited, err)
 				}
-				if test.renews && !strings.Contains(err.Error(), "other looks after the clusters that are marked as clusterwide (--cluster-wide) (lease etcd-operator-system/etcd-operator)") {
+				if test.renews && !strings.Contains(err.Error(), "other looks after the clusters that are marked as clusterwide (--cluster-wide) (lease n/etcd-operator)") {
 					t.Errorf("it does not say which controller is in the way: %v", err)
 				}
 				return

@@ -268,6 +268,11 @@ func TestRestartsWaitForTrust(t *testing.T) {
 			o.Pods[i].Trust, o.Pods[i].Accepts, o.Pods[i].TrustsCA = "before", false, false
 		}
 	}
+	unserved := func(o *Observed) {
+		o.Cluster.Status.Conditions = append(o.Cluster.Status.Conditions, v1beta2.ClusterCondition{
+			Type: v1beta2.ClusterConditionDegraded, Status: corev1.ConditionTrue, Message: doNotServe + "a", LastUpdateTime: o.Now.Add(-unresponsiveFor).Format(time.RFC3339),
+		})
+	}
 	checkDecisions(t, []decision{
 		{"a newer version", 3, "a:claim b:claim,leads c:claim", edits(distrusting("b", "c"), wants(newer)), "rollout: wait CANotTrusted"},
 		{"a newer version when all trust each other", 3, "a:claim b:claim,leads c:claim", edits(distrusting(), wants(newer)), "rollout: UpgradePod a " + newer},
@@ -278,7 +283,8 @@ func TestRestartsWaitForTrust(t *testing.T) {
 		{"members without PVCs of a lost CA", 3, "a:stale b:leads c", edits(issuedHere(withoutPVCs)), "rollout: wait CANotTrusted"},
 		{"the only one that rejects the others trusts them after the restart", 3, "a:claim b:claim,leads c:claim,stale", edits(distrusting("c")), "rollout: RecreatePod c " + testVersion},
 		{"that one goes before those that it would reject", 3, "a:claim,stale b:claim,leads c:claim,stale", edits(distrusting("c")), "rollout: RecreatePod c " + testVersion},
-		{"one that does not serve", 3, "a:claim,stale,sick b:claim,leads c:claim", edits(distrusting("c")), "rollout: RecreatePod a " + testVersion},
+		{"one that has not served for long", 3, "a:claim,stale,sick b:claim,leads c:claim", edits(distrusting("c"), unserved), "repair: RecreatePod a " + testVersion},
+		{"one whose response is late", 3, "a:claim,stale,sick b:claim,leads c:claim", edits(distrusting("c")), "rollout: wait CANotTrusted"},
 		{"one that does not run", 3, "a:claim,stale,down b:claim,leads c:claim", edits(distrusting("c")), "repair: RecreatePod a " + testVersion + " idle"},
 		{"one without a pod", 3, "a:claim,nopod b:claim,leads c:claim", edits(distrusting("c")), "recreate-pods: CreatePod a[a b c]"},
 		{"one that is missing", 3, "a:claim b:claim,leads", edits(distrusting("b")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},

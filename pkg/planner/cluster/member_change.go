@@ -101,10 +101,11 @@ func isReplaced(o *Observed, m *Member) bool {
 }
 
 // isHeldByTrust is true for a voter that serves and stays as it is, whatever is declared, because another
-// member would reject it after a restart, or would reject its successor. Members that do not serve are repaired
-// all the same.
+// member would reject it after a restart, or would reject its successor. Members that do not run, or have not served
+// for long, are repaired all the same: one late response says little.
 func isHeldByTrust(o *Observed, m *Member) bool {
-	if m.Health != Healthy {
+	pod := podByName(o.Pods, m.Name)
+	if m.Health != Healthy && (pod == nil || !pod.Running || notServedFor(o.Cluster.Status.Conditions, o.Now, m) >= unresponsiveFor) {
 		return false
 	}
 	reason, _, _ := certificateInput(o).HoldRestart(m.Name)

@@ -292,7 +292,7 @@ func (in *Input) betterSource(r *v1beta2.RecoveryStatus) string {
 		return ""
 	}
 	p, source := in.RecoveryMember.Pod, in.source(r.Source.Member)
-	mayHoldCopy := in.hasRecoveryPVC(r) || p != nil && p.Running && !p.isEnding()
+	mayHoldCopy := in.mayHoldCopy(r)
 	switch {
 	case source != nil && source.RaftIndex > r.Source.RaftIndex:
 		return "member " + source.Name + " has accepted writes meanwhile"
@@ -325,10 +325,14 @@ func (in *Input) isOutdated() bool {
 	return p != nil && !p.isEnding() && !p.Running && p.Outdated
 }
 
-// mayHoldOnlyCopy is true for a recovery member that cannot be filled again, and whose PVC may have been filled. Only a
-// person who deletes that PVC discards it.
-func (in *Input) mayHoldOnlyCopy(r *v1beta2.RecoveryStatus) bool {
-	return !in.refills(r) && in.hasRecoveryPVC(r)
+// mayHoldOnlyCopy is true for a recovery member that cannot be filled again, and that may have been filled. Only a
+// person who deletes its PVC discards the copy, or its pod if it has no PVC.
+func (in *Input) mayHoldOnlyCopy(r *v1beta2.RecoveryStatus) bool { return !in.refills(r) && in.mayHoldCopy(r) }
+
+// mayHoldCopy is true if the recovery member has a PVC, or a pod whose container runs.
+func (in *Input) mayHoldCopy(r *v1beta2.RecoveryStatus) bool {
+	p := in.RecoveryMember.Pod
+	return in.hasRecoveryPVC(r) || p != nil && p.Running && !p.isEnding()
 }
 
 // hasLostPVC is true if the PVC that the recovery reads no longer exists or is being deleted.

@@ -95,7 +95,7 @@ func (a *app) cancelRecovery(ctx context.Context, o *changeOptions, t *target, r
 	return a.carryOut(ctx, o, t, change{
 		title: "Cancellation of the recovery of " + t.String(),
 		plan: func(ctx context.Context) ([]string, error) {
-			lines := []string{fmt.Sprintf("Cancellation of recovery %s of %s. The old members stay as they are, and recovery member %s is deleted.", r.ID, t, r.RecoveryMember)}
+			lines := []string{fmt.Sprintf("Cancellation of recovery %s of %s. The old members stay as they are. Recovery member %s is deleted, unless it may hold the only copy of the data.", r.ID, t, r.RecoveryMember)}
 			if v := t.cluster.Spec.Recovery; v != nil && v.QuorumLoss == v1beta2.RecoveryAutomatic {
 				lines = append(lines, "  Another recovery begins while spec.recovery.quorumLoss is Automatic: set it to Manual first.")
 			}
