@@ -171,10 +171,13 @@ func listNoSpace(members []Member) []uint64 {
 	return slices.Compact(raised)
 }
 
-// findCorrupt returns a member that says that data was found to be corrupt, or nil.
+// findCorrupt returns a member that says that data was found to be corrupt, or nil. While members serve it believes these:
+// another member responds with what it knew before, such as one whose disk hangs, and never learns that the alarm was
+// disarmed.
 func findCorrupt(members []Member) *Member {
+	serves := slices.ContainsFunc(members, func(m Member) bool { return m.Health == Healthy })
 	for i := range members {
-		if m := &members[i]; slices.ContainsFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt }) {
+		if m := &members[i]; (m.Health == Healthy || !serves) && slices.ContainsFunc(m.Alarms, func(a Alarm) bool { return a.Type == alarmCorrupt }) {
 			return m
 		}
 	}

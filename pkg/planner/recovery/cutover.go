@@ -106,8 +106,8 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	}
 	gone := in.Facts.Evidence(r.RecoveryMember).IsEnding() && !in.Facts.HasPVC(r.RecoveryMember)
 	if !in.Linearizable && gone && !in.knowsOnlyNew(r) && in.mayReturn(r) {
-		if !in.Facts.Evidence(r.RecoveryMember).HasEnded() {
-			return Decision{}, false // it may still serve clients
+		if !in.Facts.Evidence(r.RecoveryMember).HasEnded() || in.RecoveryMember.Pod != nil {
+			return Decision{}, false // it may still serve clients, or its pod is about to go
 		}
 		next := in.ended(r, v1beta2.RecoveryPhaseAbandoned, "recovery member "+r.RecoveryMember+" was lost with its data and with what clients wrote to it, before a quorum of the new cluster had responded; "+
 			"the PVCs of the old members come back")
@@ -130,7 +130,7 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 // mayReturn is true if the PVCs of the old members may hold the newest data that is left after the recovery member
 // was lost. Those that a restore has replaced stay: a user wanted other data.
 func (in *Input) mayReturn(r *v1beta2.RecoveryStatus) bool {
-	return r.Trigger != v1beta2.RecoveryTriggerRestore && r.OldClusterID != "" && in.RecoveryMember.Pod == nil && in.Facts.QuorumLoss().Permanent
+	return r.Trigger != v1beta2.RecoveryTriggerRestore && r.OldClusterID != "" && in.Facts.QuorumLoss().Permanent
 }
 
 // unreadMembers returns the old members whose data neither the new cluster nor a backup is known to have. After a restore
