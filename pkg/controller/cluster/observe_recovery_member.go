@@ -144,7 +144,7 @@ func observeRecoveryRestore(r *run) error {
 	restore, err := r.Cache.Restore(r.key.Namespace, name)
 	switch {
 	case isNotFound(err), err == nil && string(restore.UID) != uid:
-		r.seen.RecoveryRestoreGone = true
+		r.seen.RecoveryRestoreDeleted = true
 	case err != nil:
 		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
 	default:

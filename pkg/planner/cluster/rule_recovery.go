@@ -72,7 +72,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		RecordedID: o.Record.ClusterID, ReplacedID: replacedID(o),
 		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup, LossRestore: o.LossRestore,
 		Repeats:      RepeatsRestore(o, recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)),
-		RestoreGone:  o.RecoveryRestoreGone,
+		RestoreDeleted:  o.RecoveryRestoreDeleted,
 		LacksBackup:  o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{

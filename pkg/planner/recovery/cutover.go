@@ -55,7 +55,7 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 // awaitBackup waits until what the old members have accepted while the recovery member was filled is in a pre-restore
 // backup. The EtcdRestore makes another backup when it reads this wait. The old members are looked after meanwhile.
 func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
-	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.LacksBackup || in.whoResponds() == "" {
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.LacksBackup || in.respondingMember() == "" {
 		return Decision{}, false
 	}
 	decision := wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
@@ -69,7 +69,7 @@ func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 // unlessStored returns the recovery as one for which nothing is stored, if no fresh pre-restore backup has what the members
 // accepted before they stopped responding. Then none of them may respond until the end, and their PVCs are kept.
 func (in *Input) unlessStored(r *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
-	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Bootstrapped || !in.LacksBackup && !in.RestoreGone {
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Bootstrapped || !in.LacksBackup && !in.RestoreDeleted {
 		return r
 	}
 	next := r.DeepCopy()

@@ -75,21 +75,21 @@ func (in *Input) whyKeep(r *v1beta2.RecoveryStatus) string {
 		return "a quorum responds again, and the cluster has carried out this restore before; to repeat it all the same, " +
 			"create the EtcdRestore again with the annotation " + v1beta2.AnnotationRestoreAgain + "=VALUE"
 	}
-	responds := in.whoResponds()
+	responds := in.respondingMember()
 	switch {
 	case responds == "":
 		return ""
 	case r.OnlyIfUnresponsive:
 		return responds + " responds again, and there is no pre-restore backup of its data; another EtcdRestore stores it first"
-	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.RestoreGone:
+	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.RestoreDeleted:
 		return responds + " responds, and the EtcdRestore no longer exists: nothing stores what the members have accepted since it asked"
 	default:
 		return ""
 	}
 }
 
-// whoResponds names what of the old members responds; empty if nothing does.
-func (in *Input) whoResponds() string {
+// respondingMember names what of the old members responds; empty if nothing does.
+func (in *Input) respondingMember() string {
 	switch sources := in.Facts.RankSources(); {
 	case len(sources) > 0:
 		return "member " + sources[0].Name

@@ -156,7 +156,7 @@ func TestRepeatedRestoreYieldsToAQuorum(t *testing.T) {
 // replaced before a fresh pre-restore backup has what they have accepted meanwhile.
 func TestWritesSinceThePreRestoreBackupAreStored(t *testing.T) {
 	lacks := func(in *Input) { in.LacksBackup = true }
-	gone := func(in *Input) { in.RestoreGone = true }
+	gone := func(in *Input) { in.RestoreDeleted = true }
 	const waits = "ReviveOldMembers, wait PreRestoreBackupTooOld"
 	checkDecisions(t, []decision{
 		{"the cluster lives on until the recovery member serves", serving, edits(recorded(filling, restores), memberPod(""), lacks), goesOn},
