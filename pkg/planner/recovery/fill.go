@@ -327,7 +327,9 @@ func (in *Input) isOutdated() bool {
 
 // mayHoldOnlyCopy is true for a recovery member that cannot be filled again, and that may have been filled. Only a
 // person who deletes its PVC discards the copy, or its pod if it has no PVC.
-func (in *Input) mayHoldOnlyCopy(r *v1beta2.RecoveryStatus) bool { return !in.refills(r) && in.mayHoldCopy(r) }
+func (in *Input) mayHoldOnlyCopy(r *v1beta2.RecoveryStatus) bool {
+	return !in.refills(r) && in.mayHoldCopy(r)
+}
 
 // mayHoldCopy is true if the recovery member has a PVC, or a pod whose container runs.
 func (in *Input) mayHoldCopy(r *v1beta2.RecoveryStatus) bool {
