@@ -119,7 +119,7 @@ func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 		klog.FromContext(ctx).Info("Other controllers look after the clusters of these namespaces, by the leases there", "namespaces", sets.List(taken))
 	}
 	if beyond != nil {
-		klog.FromContext(ctx).Info("A lease is for clusters outside of its namespace, and is not obeyed. If it is that of a controller, stop one of the two, or keep both leases in one namespace with --leader-elect-resource-namespace",
+		klog.FromContext(ctx).Error(nil, "A lease is for clusters outside of its namespace, and is not obeyed. If it is that of a controller, stop one of the two, or keep both leases in one namespace with --leader-elect-resource-namespace",
 			"lease", klog.KObj(beyond), "scope", scopeOf(beyond).String(), "namespace", r.o.LeaseNamespace)
 	}
 	return held, nil
@@ -173,6 +173,9 @@ func (r *rivals) list(ctx context.Context) (leases []coordinationv1.Lease, all b
 		list, err := r.kube.CoordinationV1().Leases(namespace).List(ctx, metav1.ListOptions{LabelSelector: labelScope})
 		switch {
 		case err == nil:
+			if forbidden != nil && r.o.Namespace == "" {
+				klog.FromContext(ctx).Error(forbidden, "Controllers of single namespaces cannot be noticed; allow this controller to list leases in all namespaces")
+			}
 			return list.Items, namespace == metav1.NamespaceAll, nil
 		case !apierrors.IsForbidden(err):
 			return nil, false, fmt.Errorf("list the leases of other controllers: %w", err)

@@ -130,6 +130,9 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 // mayReturn is true if the PVCs of the old members may hold the newest data that is left after the recovery member
 // was lost. Those that a restore has replaced stay: a user wanted other data.
 func (in *Input) mayReturn(r *v1beta2.RecoveryStatus) bool {
+	if p := in.RecoveryMember.Pod; p != nil && !p.Terminating {
+		return false // nothing deletes a pod that only ended, so its end cannot be waited for
+	}
 	return r.Trigger != v1beta2.RecoveryTriggerRestore && r.OldClusterID != "" && in.Facts.QuorumLoss().Permanent
 }
 

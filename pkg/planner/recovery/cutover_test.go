@@ -62,6 +62,9 @@ func TestCleanUp(t *testing.T) {
 		{"not while its pod and its PVC are being deleted", "a:nopod b:nopod c:nopod", edits(recorded(cleaning), memberPod("", terminating), published, func(in *Input) {
 			in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: member, Evidence: diagnosis.DeletionRequested})
 		}), goesOn},
+		{"a pod that only ended is not waited for", "a:nopod b:nopod c:nopod", edits(recorded(cleaning), memberPod("", evicted(time.Minute)), published, func(in *Input) {
+			in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: member, Evidence: diagnosis.PodFinished})
+		}), "Record Succeeded"},
 		{"not what a restore has replaced", "a:nopod b:nopod c:nopod", edits(recorded(cleaning, restores), published), "Record Succeeded gone " + member},
 		{"the recovery ends when the pod of the published member has ended", member + ":finished", edits(recorded(cleaning), memberPod("", evicted(time.Minute)), published, func(in *Input) {
 			in.Linearizable = false
