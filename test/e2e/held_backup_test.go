@@ -7,6 +7,7 @@ import (
 	"context"
 	"slices"
 	"testing"
+	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -19,11 +20,11 @@ import (
 // ttl stays while it is the last proven one.
 func TestHeldBackups(t *testing.T) {
 	t.Parallel()
-	s := start(t)
+	s := startFor(t, 5*time.Minute)
 	p := s.buildPlugin()
 	s.volume()
 	s.create("dear", 1, etcdVersion)
-	s.apply(backupManifest("expiring", "  etcdCluster: {name: dear}\n  ttl: 1s"+toVolume))
+	s.apply(backupManifest("expiring", "  etcdCluster: {name: dear}\n  ttl: 1m"+toVolume))
 	s.awaitBackup(s.ctx(), "expiring", "being kept as the last proven one", func(b *v1beta2.EtcdBackup) bool {
 		kept := slices.IndexFunc(b.Status.Conditions, func(c metav1.Condition) bool { return c.Type == "Kept" })
 		return kept >= 0 && b.Status.Conditions[kept].Reason == "LastProven"
