@@ -31,12 +31,13 @@ func TestHeldBackups(t *testing.T) {
 	})
 	s.apply(backupManifest("series", "  etcdCluster: {name: dear}\n  backupPolicy: {backupIntervalInSecond: 3, maxBackups: 1}"+toVolume))
 	s.awaitBackup(s.ctx(), "series", "its first backup", func(b *v1beta2.EtcdBackup) bool { return len(goodOnes(b)) > 0 })
+	s.kubectl("annotate", "etcdbackup", "expiring", "touched=yes") // otherwise it is looked at again after ten minutes at most
 	s.poll("the deletion of the EtcdBackup that has outlived its ttl", func(ctx context.Context) bool {
 		_, err := env.Etcd.EtcdV1beta2().EtcdBackups(s.namespace).Get(ctx, "expiring", metav1.GetOptions{})
 		return apierrors.IsNotFound(err)
 	})
 
-	p.run(failure.CodeDone, "backup", "hold", "series", "--latest")
+	p.run(failure.CodeDone, "backup", "hold", "series", "--latest", "--yes")
 	b := s.awaitBackup(s.ctx(), "series", "a hold", func(b *v1beta2.EtcdBackup) bool { return len(b.Spec.HeldSnapshots) == 1 })
 	held := b.Spec.HeldSnapshots[0]
 	has := func(b *v1beta2.EtcdBackup) bool {
@@ -55,7 +56,7 @@ func TestHeldBackups(t *testing.T) {
 	s.must(s.checkStored(held), "the held snapshot")
 	s.contains(s.rejected("", "delete", "etcdbackup", "series"), "held", "kubectl etcd backup release series")
 
-	p.run(failure.CodeDone, "backup", "release", "series", "--snapshot", held)
+	p.run(failure.CodeDone, "backup", "release", "series", "--snapshot", held, "--yes")
 	s.awaitBackup(s.ctx(), "series", "the deletion of what was released", func(b *v1beta2.EtcdBackup) bool { return !has(b) })
 	if err := s.checkStored(held); err == nil {
 		t.Errorf("the store still has %s", held)
