@@ -37,6 +37,10 @@ func sinceTransition(now time.Time, c v1beta2.ClusterCondition) time.Duration {
 // doNotServe is how the condition Degraded begins to name the voters that do not serve.
 const doNotServe = "voters that do not serve: "
 
+// unresponsiveFor is for how long no member list could be read until a member that runs may restart
+// because it does not respond. Kubernetes notices within that time that a node was cut off.
+const unresponsiveFor = time.Minute
+
 // notServedFor is how long the condition Degraded has named a voter at least. Its transition is no evidence: another
 // voter may have been named since then. What changes the list of names begins the time again.
 func notServedFor(conditions []v1beta2.ClusterCondition, now time.Time, m *Member) time.Duration {

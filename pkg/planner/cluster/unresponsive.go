@@ -12,10 +12,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
-// unresponsiveFor is for how long no member list could be read until a member that runs may restart
-// because it does not respond. Kubernetes notices within that time that a node was cut off.
-const unresponsiveFor = time.Minute
-
 // repairUnresponsive restarts one member that runs, does not respond, and is not what is declared now. A
 // declaration such as another --cipher-suites may have made it so. Without a member list, or while too few
 // voters serve for a rollout, the corrected declaration reaches it in no other way. Its data stays: on its PVC,
