@@ -217,6 +217,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		9354570:  "all members and the record were lost, and an API from before two restores had the first one carried out again",
 		9403320:  "the record was lost, and with it that a recovery had ended, while most new members were lost",
 		43002791: "a voter had lost its pod and its data, and the disk of one of the two others hung while no client wrote",
+		45003951: "the published recovery member was lost with its data, and the old members came back",
 		44044505: "the declaration changed for a leader that the controller had not reached for minutes",
 		44025469: "a member was cut off with a full database, and the API was brought back from before it was filled",
 		44021002: "a member restarted with a full database, and the API was brought back from before it was filled",
