@@ -12,7 +12,7 @@ import (
 	"time"
 )
 
-// kubectl is a kubectl of an installation of artifacts/ha. The members in GOOD read through a quorum, and exec runs its
+// kubectl is a kubectl of an installation of artifacts/ha. The members in SERVING read through a quorum, and exec runs its
 // command here, with the volumes below ROOT. A call whose arguments contain CUT fails, and CALLS lists the others.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$CALLS"
@@ -24,7 +24,7 @@ case "$*" in
   mkdir -p "$ROOT/copy"
   echo "data of $member" >"$ROOT/copy/etcd-operator.db" ;;
 *"get pod etcd-operator-storage-save"*)
-  case "$GOOD" in *"$(cat "$ROOT/member")"*) echo Running ;; *) echo Failed ;; esac ;;
+  case "$SERVING" in *"$(cat "$ROOT/member")"*) echo Running ;; *) echo Failed ;; esac ;;
 *"jsonpath={.spec.replicas}"*) echo 2 ;;
 *" exec "*)
   while [ "$1" != -- ]; do shift; done
@@ -56,7 +56,7 @@ func newInstallation(t *testing.T) *installation {
 }
 
 // storage runs storage.sh.
-func (i *installation) storage(good, cut string, args ...string) (string, error) {
+func (i *installation) storage(serving, cut string, args ...string) (string, error) {
 	i.Helper()
 	script, err := filepath.Abs("../../artifacts/ha/storage.sh")
 	if err != nil {
@@ -64,7 +64,7 @@ func (i *installation) storage(good, cut string, args ...string) (string, error)
 	}
 	command := exec.CommandContext(i.Context(), script, args...)
 	command.Dir = i.root
-	command.Env = []string{"PATH=" + i.root + ":" + os.Getenv("PATH"), "ROOT=" + i.root, "CALLS=" + i.calls, "GOOD=" + good, "CUT=" + cut, "COPY=" + filepath.Join(i.root, "copy.db")}
+	command.Env = []string{"PATH=" + i.root + ":" + os.Getenv("PATH"), "ROOT=" + i.root, "CALLS=" + i.calls, "SERVING=" + serving, "CUT=" + cut, "COPY=" + filepath.Join(i.root, "copy.db")}
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -92,11 +92,11 @@ const none = "no call contains this"
 
 // TestSave takes the snapshot of the first member that reads through a quorum.
 func TestSave(t *testing.T) {
-	for good, want := range map[string]string{"012": "data of 0", "12": "data of 1", "2": "data of 2"} {
-		t.Run(good, func(t *testing.T) {
+	for serving, want := range map[string]string{"012": "data of 0", "12": "data of 1", "2": "data of 2"} {
+		t.Run(serving, func(t *testing.T) {
 			i := newInstallation(t)
 			file := filepath.Join(i.root, "saved.db")
-			if out, err := i.storage(good, none, "save", file); err != nil || i.content(file) != want {
+			if out, err := i.storage(serving, none, "save", file); err != nil || i.content(file) != want {
 				t.Errorf("%v: %s", err, out)
 			}
 		})
