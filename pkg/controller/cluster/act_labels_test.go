@@ -122,6 +122,7 @@ func newUnseenRecoveryMember(t *testing.T, phase v1beta2.RecoveryPhase) (*unseen
 	u := &unseenRecoveryMember{nursery: &nursery{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}}
 	recovery := v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
 	u.pvc = resources.RecoveryPVC(u.cluster, &recovery)
+	metav1.SetMetaDataAnnotation(&u.pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(u.cluster))
 	resources.CopyRecovery(u.pod, &recovery)
 	if phase == v1beta2.RecoveryPhaseCleaning {
 		resources.IsPublished(&u.pvc.Labels, "c")

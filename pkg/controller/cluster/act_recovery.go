@@ -13,6 +13,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
@@ -200,9 +201,11 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	c, filled := atVersion(r.seen.Cluster, recovery.Version), *recovery
 	if a.WithoutSource || recovery.Phase == v1beta2.RecoveryPhaseCutover && recovery.Source.Backup == nil {
 		// It holds the only copy: on an empty PVC it would never start.
-		if _, err := requireRecoveryPVC(ctx, r, recovery.RecoveryMember); err != nil {
+		live, err := requireRecoveryPVC(ctx, r, recovery.RecoveryMember)
+		if err != nil {
 			return err
 		}
+		c = keepMinor(c, live)
 	} else if pvc := resources.RecoveryPVC(c, recovery); pvc != nil {
 		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		resources.CopyRecoveries(pvc, record.Recoveries)
@@ -215,7 +218,12 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		}
 		if resources.IsUnfilled(live) {
 			filled.Phase = v1beta2.RecoveryPhaseFilling
+		} else {
+			c = keepMinor(c, live)
 		}
+	}
+	if err := recordVersion(ctx, r, recovery.RecoveryMember, resources.Version(c)); err != nil {
+		return err
 	}
 	pod, err := resources.RecoveryPod(c, &filled, r.seen.certified(resources.MemberPod{}), r.AgentImage)
 	if err != nil {
@@ -230,6 +238,20 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		return findRecoveryPod(ctx, r, pod.Name)
 	}
 	return reconcile.MarkRejected(err)
+}
+
+// keepMinor returns c at the version that its recovery member has run on this PVC, if the declared one is of
+// another minor version. As for every other member, a change of the minor version is for a rollout.
+func keepMinor(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) *v1beta2.EtcdCluster {
+	ran, err := version.ParseGeneric(pvc.Annotations[resources.AnnotationVersion])
+	if err != nil {
+		return c // no version is recorded
+	}
+	declared, err := version.ParseGeneric(resources.Version(c))
+	if err == nil && declared.Major() == ran.Major() && declared.Minor() == ran.Minor() {
+		return c
+	}
+	return atVersion(c, ran.String())
 }
 
 // createRecoveryPVC creates the PVC of the recovery member, or returns the one that exists.

@@ -140,6 +140,11 @@ func (n *nursery) CreatePVC(_ context.Context, c *corev1.PersistentVolumeClaim) 
 	return c, nil
 }
 
+func (n *nursery) UpdatePVC(_ context.Context, c *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, error) {
+	n.calls, n.pvc = append(n.calls, "update PVC"), c
+	return c, nil
+}
+
 func (n *nursery) CreatePod(_ context.Context, pod *corev1.Pod) (*corev1.Pod, error) {
 	n.made = pod
 	return pod, nil
@@ -250,5 +255,38 @@ func TestNodesReportBeforeTheCutover(t *testing.T) {
 		if !slices.Equal(api.asked, []string{"n1", "n2"}) {
 			t.Errorf("asked for %v", api.asked)
 		}
+	}
+}
+
+// TestRecoveryMemberKeepsItsMinor: a recovery member that starts again on what it was filled with runs the minor
+// version that has used it, and its PVC tells the version before that version runs.
+func TestRecoveryMemberKeepsItsMinor(t *testing.T) {
+	t.Parallel()
+	backup := v1beta2.RecoverySource{Backup: &v1beta2.BackupPlace{
+		StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/etcd"}},
+	}}
+	for name, test := range map[string]struct{ ran, declared, want string }{
+		"the next minor version waits for a rollout": {"3.5.26", "3.6.8", "3.5.26"},
+		"an older one cannot read the data":          {"3.6.8", "3.5.26", "3.6.8"},
+		"another patch release may be the cure":      {"3.6.8", "3.6.11", "3.6.11"},
+		"of an older release nothing is known":       {"", "3.6.8", "3.6.8"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			n := &nursery{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}
+			n.cluster.Spec.Version = test.declared
+			n.cluster.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
+			metav1.SetMetaDataAnnotation(&n.pvc.ObjectMeta, resources.AnnotationVersion, test.ran)
+			n.record(t, v1beta2.RecoveryPhaseCutover, "old")
+			r := &Reconciler{Config: Config{Objects: n, Etcd: n, Gate: n, Recorder: n, AgentImage: "agent:1"}}
+			recovery := v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a", Source: backup}
+			err := createRecoveryMember(t.Context(), &run{Reconciler: r, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: n.observed()}, planner.CreateRecoveryMember{Recovery: recovery})
+			if err != nil || n.made == nil {
+				t.Fatalf("it made %v, error %v", n.made, err)
+			}
+			if ran, on := n.made.Annotations[resources.AnnotationVersion], n.pvc.Annotations[resources.AnnotationVersion]; ran != test.want || on != test.want {
+				t.Errorf("the pod runs %s on a PVC of %s, want %s", ran, on, test.want)
+			}
+		})
 	}
 }

@@ -197,6 +197,7 @@ func (c *Checks) RecordChanged(written *corev1.ConfigMap) {
 		c.continueIn(was, is)
 	} else if was != nil && was.Predecessor == is && !was.VoterRemains() {
 		is.Replaced = false // the new etcd was lost with all of its data, and the old members are all that is left
+		c.continueIn(was, is)
 	} else if was != nil && c.Published[owner] {
 		c.w.Violated("S4", "the bootstrap record moves from %s to %s after the cluster was published to clients", was.BootstrapMember, is.BootstrapMember)
 	}

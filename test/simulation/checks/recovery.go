@@ -188,8 +188,8 @@ func (c *Checks) automaticRecovery(written *corev1.ConfigMap, record *v1beta2.Re
 	}
 }
 
-// continueIn makes the history of a cluster that of its next etcd. Writes of the etcd before that the
-// next one does not have were lost with the quorum.
+// continueIn makes the history of a cluster that of the etcd that follows. Writes of the etcd before that the
+// following one does not have were lost with the quorum.
 func (c *Checks) continueIn(was, is *simetcd.Lineage) {
 	h := c.w.Histories[is.Owner]
 	if h == nil || h.Lineage != was {
@@ -197,13 +197,10 @@ func (c *Checks) continueIn(was, is *simetcd.Lineage) {
 	}
 	h.Lineage = is
 	var kept []simetcd.AckedWrite
-	for _, d := range is.Dirs {
-		for _, a := range h.Acked {
-			if d.Holds(a) {
-				kept = append(kept, a)
-			}
+	for _, a := range h.Acked {
+		if slices.ContainsFunc(is.Order, func(id uint64) bool { return is.Dirs[id].Holds(a) }) {
+			kept = append(kept, a)
 		}
-		break // the recovery member is the only one
 	}
 	c.w.Stats.WritesLost += len(h.Acked) - len(kept)
 	h.Acked = kept
