@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -91,6 +92,7 @@ func startBootstrapMember(o *Observed) Plan {
 		next = fmt.Sprintf("%s Its PVC was created for %s, which must run before %s. If %[2]s does not start, set spec.version to another release of the same minor version.",
 			noActionNeeded, pinned, o.Cluster.Spec.Version)
 	}
+	outdated = outdated || slices.ContainsFunc(certificateInput(o).RestartTogether(), func(p certificates.Pod) bool { return p.Name == name })
 	switch {
 	case pod == nil:
 		var actions []Action

@@ -64,11 +64,13 @@ func (c *Checks) goalCertificates(cluster *v1beta2.EtcdCluster, _ *simetcd.Linea
 		return "there is no CA"
 	}
 	request := cluster.Annotations[resources.AnnotationRotateCA]
-	// One that was met stays so when the API was brought back from before it was made.
-	if request != "" && secret.Annotations[resources.AnnotationRotateCA] != request {
+	dropped, met := cluster.Annotations[resources.AnnotationDropOldCA], secret.Annotations[resources.AnnotationRotateCA]
+	// An older CA stays trusted for a day, unless a user drops it, and another CA waits for that.
+	overlaps := dropped == "" && len(kubernetes.CertificatesIn(secret.Data[corev1.ServiceAccountRootCAKey])) > 1
+	// A request that was met stays so when the API was brought back from before it was made.
+	if request != "" && met != request && !overlaps {
 		return "the request for another CA was not met"
 	}
-	dropped, met := cluster.Annotations[resources.AnnotationDropOldCA], secret.Annotations[resources.AnnotationRotateCA]
 	if dropped != "" && (dropped == request || dropped == met) &&
 		len(kubernetes.CertificatesIn(secret.Data[corev1.ServiceAccountRootCAKey])) > 1 {
 		return "the old CA is still trusted"

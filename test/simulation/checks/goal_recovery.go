@@ -115,14 +115,31 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 	case c.w.Plan.Recovers:
 		c.w.RequestRecovery()
 		return askedToRecover
-	case c.w.Plan.Automatic && voters-gone < voters/2+1 && !c.mayHaveBeenPromoted(cluster) && !c.needsPerson(cluster, l):
+	case c.w.Plan.Automatic && voters-gone < voters/2+1 && !c.mayHaveBeenPromoted(cluster) && !c.needsPerson(cluster, l) && !c.losesMore(cluster, l):
 		return "it does not recover by itself"
+	case c.w.Plan.Automatic && c.losesMore(cluster, l) && !c.isStalled():
+		return "no person is asked to accept the loss"
 	case (c.w.Plan.Automatic || c.needsPerson(cluster, l)) && c.isStalled():
 		c.w.RequestRecovery() // as the status tells a person to do
 		return askedToRecover
 	default:
 		return ""
 	}
+}
+
+// losesMore is true if every member that responds has lost more than the source of an abandoned recovery, and that
+// source has its pod or PVC. Only a person accepts the loss.
+func (c *Checks) losesMore(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) bool {
+	r := cluster.Status.Recovery
+	if r == nil || r.Phase != v1beta2.RecoveryPhaseAbandoned || r.Trigger == v1beta2.RecoveryTriggerRestore {
+		return false
+	}
+	left := slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		return m.Name == r.Source.Member && (m.Pod != "" || m.Claim != "")
+	})
+	return left && !slices.ContainsFunc(c.w.Etcd.Processes, func(p *simetcd.Process) bool {
+		return p.Dir.Lineage == l && p.Serves && int64(c.w.Etcd.Health(p).RaftIndex) >= r.Source.RaftIndex
+	})
 }
 
 // goalRecoveredFromVolume is goalRecovered if no member responds, and a voter has its PVC.
