@@ -234,6 +234,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		44047786: "all that a recovery read was lost, and the pod of its recovery member was deleted again and again",
 		44025350: "the quorum was lost, and two members that did not respond restarted as declared, one after the other",
 		44011893: "the source of a recovery was lost, and another member ran and never responded without a quorum",
+		44010467: "all Secrets were deleted, and a second controller began with a cache from before the cluster had pods",
 		44042714: "all Secrets were deleted while the bootstrap member started, which then rejected the controller",
 		46020771: "all was lost in the new etcd of a recovery, and a restore followed that of the old members",
 		46028886: "a request for another CA came back beside a CA that was issued after all Secrets had been deleted",

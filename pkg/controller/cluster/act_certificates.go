@@ -124,11 +124,7 @@ func issueCertificate(ctx context.Context, r *run, a planner.IssueCertificate) e
 		data[corev1.TLSCertKey], data[corev1.TLSPrivateKeyKey] = live.Data[corev1.TLSCertKey], live.Data[corev1.TLSPrivateKeyKey]
 		return writeSecret(ctx, r, live, name, data, nil)
 	}
-	if a.Change == certplanner.ChangeAll {
-		if err := requireTrusted(ctx, r); err != nil {
-			return err
-		}
-	} else if err := requireKnownPods(ctx, r); err != nil {
+	if err := requireAccepting(ctx, r, a.Change); err != nil {
 		return err
 	}
 	chain, private, err := present.ca.Issue(templateOf(r.seen.Cluster, a.Use), r.Clock.Now())
@@ -181,6 +177,19 @@ func copyAccepted(ctx context.Context, r *run, live *corev1.Secret, name string,
 	return fmt.Errorf("no certificate that members accept is left: %w", reconcile.ErrStale)
 }
 
+// requireAccepting makes sure that members accept a certificate that is signed now, as far as that was observed. An
+// outdated cache may show a cluster that has never served and has no pods.
+func requireAccepting(ctx context.Context, r *run, change certplanner.Change) error {
+	switch {
+	case r.seen.CA == nil:
+		return nil
+	case planner.HasServed(&r.seen.Observed) && change == certplanner.ChangeAll:
+		return requireTrusted(ctx, r)
+	default:
+		return requireKnownPods(ctx, r)
+	}
+}
+
 // requireTrusted makes sure that no member rejects what the present CA signs: each was started with it, or
 // with the CA that has cross-signed it. A cache that is behind may not
 // show an older pod, and no list shows a pod that has lost its labels.
@@ -204,11 +213,8 @@ func requireKnownPods(ctx context.Context, r *run) error {
 	})
 }
 
-// requirePods checks the live pods of a cluster that may have served.
+// requirePods checks the live pods of a cluster.
 func requirePods(ctx context.Context, r *run, check func(*planner.Pod) error) error {
-	if r.seen.CA == nil || !planner.HasServed(&r.seen.Observed) {
-		return nil
-	}
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
 		return fmt.Errorf("list the pods: %w", err)

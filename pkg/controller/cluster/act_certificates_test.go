@@ -48,3 +48,25 @@ func TestTrustOfPodWithoutLabels(t *testing.T) {
 		}
 	}
 }
+
+// TestOutdatedCacheSignsNothing: a cache from before a cluster had pods shows one that has never served. Its members
+// may accept nothing that the present CA signs.
+func TestOutdatedCacheSignsNothing(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		observed []planner.Pod
+		stale    bool
+	}{
+		"no pod was observed": {nil, true},
+		"it was observed":     {[]planner.Pod{{Name: "c-a", UID: "pod-uid", Owned: true}}, false},
+	} {
+		live := &hiddenRecoveryMember{oneMember: stopped()}
+		s := &seen{Observed: planner.Observed{Cluster: live.cluster, CA: &certplanner.CA{}, Pods: test.observed}}
+		for _, change := range []certplanner.Change{certplanner.ChangeAll, certplanner.ChangeLost} {
+			err := requireAccepting(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: live, Gate: live}}, seen: s}, change)
+			if errors.Is(err, reconcile.ErrStale) != test.stale || (err == nil) == test.stale {
+				t.Errorf("%s, %v: %v", name, change, err)
+			}
+		}
+	}
+}
