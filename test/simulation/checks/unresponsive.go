@@ -29,8 +29,8 @@ func (c *Checks) isUnresponsiveRestart(by *manager.Manager, p *simetcd.Process) 
 		if m.Learner || m.Id == p.Dir.Id {
 			continue
 		}
-		if _, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, m.Name); found || kept {
-			remaining++
+		if _, kept := kubernetes.Lookup[kubernetes.PVC](c.w.Store, kubernetes.KindPVC, m.Name); found && !kubernetes.HasFinished(pod) || kept {
+			remaining++ // without a PVC the data goes with a pod that was evicted
 		}
 		if found && kubernetes.IsReady(pod) && pod.DeletionTimestamp == nil {
 			ready++
