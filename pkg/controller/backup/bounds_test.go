@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -175,5 +176,33 @@ func TestEndWakesWaitingBackups(t *testing.T) {
 	}
 	if !w.woken[key(w.backup("a2"))] {
 		t.Errorf("woken: %v", w.woken)
+	}
+}
+
+// TestForgedJobHoldsNoPlace: everyone who may create Jobs may give one the labels of a backup.
+func TestForgedJobHoldsNoPlace(t *testing.T) {
+	t.Parallel()
+	for name, owners := range map[string][]metav1.OwnerReference{
+		"without an owner":            nil,
+		"of an unknown EtcdBackup":    {{Kind: "EtcdBackup", Name: "none", UID: "uid-none", Controller: ptr.To(true)}},
+		"of another UID":              {{Kind: "EtcdBackup", Name: "a1", UID: "other", Controller: ptr.To(true)}},
+		"owned and not controlled by": {{Kind: "EtcdBackup", Name: "a1", UID: "uid-a1"}},
+	} {
+		w := newWorld(t)
+		w.maxRunning = 1
+		w.restart()
+		forged := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+			Namespace: "ns", Name: "forged", UID: "uid-forged", CreationTimestamp: metav1.NewTime(w.clock.Now()), OwnerReferences: owners,
+			Labels: map[string]string{resources.LabelApp: resources.BackupAppName}, Annotations: map[string]string{resources.AnnotationSource: "other"},
+		}}
+		w.version(forged)
+		w.live.jobs[key(forged)] = forged
+		w.addCluster("a", 1)
+		w.addBackup("a1", "a", nil)
+		w.sync()
+		w.look("a1")
+		if n := len(w.open()); n != 2 {
+			t.Errorf("%s: %d Jobs, %q", name, n, w.progressing("a1"))
+		}
 	}
 }

@@ -29,12 +29,12 @@ type waiter struct {
 	due time.Time
 }
 
-// limiter limits how many Jobs run at once, in all and for each cluster. The backup that has
+// limiter limits how many Jobs run at once, in all, for each namespace and for each cluster. The backup that has
 // been due for longest starts first. A restart of the process empties the limiter; waiting
 // backups then ask again.
 type limiter struct {
-	// total is how many Jobs may run at once.
-	total int
+	// total is how many Jobs may run at once, share how many of them for one namespace.
+	total, share int
 
 	mu sync.Mutex
 	// started holds the Jobs that were created and that the cache may not show yet.
@@ -42,8 +42,8 @@ type limiter struct {
 	waiting map[types.NamespacedName]waiter
 }
 
-func newLimiter(total int) *limiter {
-	return &limiter{total: total, started: map[types.NamespacedName]activeJob{}, waiting: map[types.NamespacedName]waiter{}}
+func newLimiter(total, share int) *limiter {
+	return &limiter{total: total, share: share, started: map[types.NamespacedName]activeJob{}, waiting: map[types.NamespacedName]waiter{}}
 }
 
 // acquire reserves one of the Jobs for the backup called key, or says what the backup waits
@@ -56,6 +56,9 @@ func (l *limiter) acquire(key, job, source types.NamespacedName, due time.Time, 
 	if !slices.Contains(l.startable(inFlight), key) {
 		if _, taken := inFlight[source]; taken {
 			return &planner.Wait{Reason: planner.ReasonAnotherBackupRuns, Message: fmt.Sprintf("another backup of EtcdCluster %s runs", source.Name)}
+		}
+		if l.ofNamespaces(inFlight)[key.Namespace] >= l.share {
+			return &planner.Wait{Reason: planner.ReasonTooManyBackups, Message: fmt.Sprintf("%d backups run in namespace %s, which is the limit for one namespace (half of --max-concurrent-backups)", l.share, key.Namespace)}
 		}
 		return &planner.Wait{Reason: planner.ReasonTooManyBackups, Message: fmt.Sprintf("%d backups run, which is the limit (--max-concurrent-backups)", l.total)}
 	}
@@ -80,11 +83,20 @@ func (l *limiter) inFlight(running []activeJob) map[types.NamespacedName]int {
 	return count
 }
 
+// ofNamespaces counts the Jobs of each namespace. None takes more than its share, whatever Jobs it has.
+func (l *limiter) ofNamespaces(inFlight map[types.NamespacedName]int) map[string]int {
+	count := map[string]int{}
+	for source, n := range inFlight {
+		count[source.Namespace] = min(count[source.Namespace]+n, l.share)
+	}
+	return count
+}
+
 // startable returns the waiting backups that may start now, those that have been due for
 // longest first.
 func (l *limiter) startable(inFlight map[types.NamespacedName]int) []types.NamespacedName {
-	free := l.total
-	for _, n := range inFlight {
+	free, shares := l.total, l.ofNamespaces(inFlight)
+	for _, n := range shares {
 		free -= n
 	}
 	keys := make([]types.NamespacedName, 0, len(l.waiting))
@@ -101,8 +113,9 @@ func (l *limiter) startable(inFlight map[types.NamespacedName]int) []types.Names
 		if len(fit) >= free {
 			break
 		}
-		if inFlight[source] == 0 && !taken[source] {
+		if inFlight[source] == 0 && !taken[source] && shares[key.Namespace] < l.share {
 			taken[source] = true
+			shares[key.Namespace]++
 			fit = append(fit, key)
 		}
 	}

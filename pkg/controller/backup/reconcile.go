@@ -48,6 +48,8 @@ type Config struct {
 	Platform resources.Platform
 	// MaxRunning is how many Jobs may run at once, over all clusters.
 	MaxRunning int
+	// MaxInNamespace is how many of them may run for one namespace.
+	MaxInNamespace int
 	// Responsible says whether an EtcdBackup, or the cluster that it is of, is this
 	// controller's to look after.
 	Responsible func(metav1.Object) bool
@@ -65,10 +67,10 @@ type Reconciler struct {
 // NewReconciler returns a Reconciler, or an error that names what is missing.
 func NewReconciler(c Config) (*Reconciler, error) {
 	if c.Cache == nil || c.Objects == nil || c.Gate == nil || c.Recorder == nil || c.Progress == nil || c.Clock == nil ||
-		c.AgentImage == "" || c.MaxRunning < 1 || c.Responsible == nil || c.Wake == nil {
+		c.AgentImage == "" || c.MaxRunning < 1 || c.MaxInNamespace < 1 || c.Responsible == nil || c.Wake == nil {
 		return nil, errors.New("backup reconciler: every field of the configuration is required")
 	}
-	return &Reconciler{Config: c, limiter: newLimiter(c.MaxRunning)}, nil
+	return &Reconciler{Config: c, limiter: newLimiter(c.MaxRunning, c.MaxInNamespace)}, nil
 }
 
 // Reconcile observes the EtcdBackup called key, does what the planner decides and
@@ -288,7 +290,7 @@ func (r *Reconciler) create(ctx context.Context, s *seen, j *batchv1.Job) (*batc
 	return live, nil
 }
 
-// running lists the Jobs that have not ended. A Job whose pod Kubernetes does not start does
+// running lists the Jobs that have not ended and that belong to an EtcdBackup: everyone may label a Job. A Job whose pod Kubernetes does not start does
 // not count: it may wait for a PVC that is never created. Neither does one whose pod is on a lost node: nothing tells
 // that it ever ends, and the backups of all other clusters would wait for it.
 func (r *Reconciler) running() ([]activeJob, error) {
@@ -308,6 +310,9 @@ func (r *Reconciler) running() ([]activeJob, error) {
 	}
 	var running []activeJob
 	for _, j := range jobs {
+		if !r.isOfBackup(j) {
+			continue
+		}
 		young := r.Clock.Since(j.CreationTimestamp.Time) < startGrace
 		moving := slices.ContainsFunc(made[j.UID], func(pod *corev1.Pod) bool { return job.HasStarted(j, pod) })
 		lost := job.LostNodeOf(j, made[j.UID], r.Clock.Now()) != nil
@@ -319,6 +324,16 @@ func (r *Reconciler) running() ([]activeJob, error) {
 		}
 	}
 	return running, nil
+}
+
+// isOfBackup is true for a Job that an EtcdBackup of the cache controls.
+func (r *Reconciler) isOfBackup(j *batchv1.Job) bool {
+	owner := metav1.GetControllerOfNoCopy(j)
+	if owner == nil {
+		return false
+	}
+	b, err := r.Cache.Backup(j.Namespace, owner.Name)
+	return err == nil && b.UID == owner.UID
 }
 
 // releaseReservation drops the reservation of a backup and wakes the backups that may start now.

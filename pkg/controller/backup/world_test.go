@@ -114,7 +114,7 @@ func (w *world) restart() {
 	}
 	var err error
 	w.reconciler, err = backup.NewReconciler(backup.Config{
-		Cache: w, Objects: w, Gate: gate(), Recorder: w, Progress: w, Clock: w.clock, AgentImage: "agent:v1", MaxRunning: w.maxRunning,
+		Cache: w, Objects: w, Gate: gate(), Recorder: w, Progress: w, Clock: w.clock, AgentImage: "agent:v1", MaxRunning: w.maxRunning, MaxInNamespace: w.maxRunning,
 		Responsible: func(metav1.Object) bool { return true },
 		Wake:        func(key types.NamespacedName) { w.woken[key] = true },
 	})
