@@ -115,6 +115,7 @@ func TestValidate(t *testing.T) {
 		"unproved and pruned": {CommandSave, saveRequest, func(r *Request) { r.Save.ManifestFile = "/tmp/m" }, "save.manifestFile"},
 		"fetch from both":     {CommandFetch, fetch, func(r *Request) { r.Etcd = saveRequest().Etcd }, "fetch"},
 		"fetch from neither":  {CommandFetch, fetch, func(r *Request) { r.Store = nil }, "fetch"},
+		"relative directory":  {CommandFetch, fetch, func(r *Request) { r.Fetch.InstallDir = "d" }, "fetch.installDir"},
 		"relative file":       {CommandFetch, fetch, func(r *Request) { r.Fetch.File = "f" }, "fetch.file"},
 		"relative data":       {CommandRestore, restore, func(r *Request) { r.Restore.DataDir = "data" }, "restore"},
 		"negative bump":       {CommandRestore, restore, func(r *Request) { r.Restore.RevisionBump = -1 }, "restore.revisionBump"},

@@ -255,6 +255,9 @@ func (r *Request) validateFetch() error {
 	if !path.IsAbs(r.Fetch.File) {
 		return invalid("fetch.file", "must be an absolute path")
 	}
+	if dir := r.Fetch.InstallDir; dir != "" && !path.IsAbs(dir) {
+		return invalid("fetch.installDir", "must be an absolute path")
+	}
 	if (r.Store == nil) == (r.Etcd == nil) {
 		return invalid("fetch", "needs exactly one of store and etcd")
 	}

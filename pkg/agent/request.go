@@ -192,6 +192,9 @@ type Fetch struct {
 	ManifestFile string `json:"manifestFile,omitempty"`
 	// File to write. A file that is there and is whole is not fetched again.
 	File string `json:"file"`
+	// InstallDir is where the agent copies itself before anything else, as CommandInstall does. Then no container of its
+	// own does that, which takes Kubernetes a second. Empty: the agent does not copy itself.
+	InstallDir string `json:"installDir,omitempty"`
 }
 
 // Expected names a stored backup and says what must be true of it.

@@ -45,7 +45,7 @@ func TestRecoveryPodUsesServiceAccountOfTheStore(t *testing.T) {
 			}
 			comma, semicolon := "", ""
 			if test.account != "" {
-				comma, semicolon = "install-agent,restore-data,etcd", "install-agent;restore-data;etcd"
+				comma, semicolon = "restore-data,etcd", "restore-data;etcd"
 			}
 			if pod.Spec.ServiceAccountName != test.account || pod.Labels[labelAzureIdentity] != test.azure ||
 				pod.Annotations[annotationAWSWithout] != comma || pod.Annotations[annotationAzureWithout] != semicolon {
@@ -54,7 +54,7 @@ func TestRecoveryPodUsesServiceAccountOfTheStore(t *testing.T) {
 			if a := pod.Spec.AutomountServiceAccountToken; a == nil || *a {
 				t.Error("Kubernetes would mount a token of its own")
 			}
-			if pod.Spec.Containers[0].Name != ContainerName || len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) != 3 {
+			if pod.Spec.Containers[0].Name != ContainerName || len(pod.Spec.Containers) != 1 || len(pod.Spec.InitContainers) != 2 {
 				t.Error("there are other containers than those that are left without a token")
 			}
 		})

@@ -40,7 +40,8 @@ const (
 	snapshotFile = agentDir + "/snapshot.db"
 )
 
-// Names of the init containers of a recovery member, in the order in which they run.
+// Names of the init containers of a recovery member, in the order in which they run. InitInstall runs only where
+// InitFetch runs in the image of etcd. In the image of the agent, InitFetch copies the agent, too.
 const (
 	InitInstall = "install-agent"
 	InitFetch   = "fetch-snapshot"
@@ -81,15 +82,21 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	if err != nil {
 		return nil, fmt.Errorf("init container %s: %w", InitRestore, err)
 	}
-	install := initContainer(c, InitInstall, agentImage, agent.Program, string(agent.CommandInstall), agentDir)
 	unpack := initContainer(c, InitRestore, Image(c), append([]string{agentDir + agent.Program}, args...)...)
-	pod.Spec.InitContainers = []corev1.Container{install, *fetch, unpack}
+	pod.Spec.InitContainers = []corev1.Container{*fetch, unpack}
+	if fetch.Image != agentImage {
+		install := initContainer(c, InitInstall, agentImage, agent.Program, string(agent.CommandInstall), agentDir)
+		pod.Spec.InitContainers = slices.Insert(pod.Spec.InitContainers, 0, install)
+	}
 	pod.Spec.Volumes = append(pod.Spec.Volumes, corev1.Volume{
 		Name: agentVolume, VolumeSource: corev1.VolumeSource{EmptyDir: &corev1.EmptyDirVolumeSource{}},
 	})
-	for i := range pod.Spec.InitContainers[1:] {
+	for i := range pod.Spec.InitContainers {
+		ctr := &pod.Spec.InitContainers[i]
+		if ctr.Name == InitInstall {
+			continue
+		}
 		// Both look first whether the data directory is filled.
-		ctr := &pod.Spec.InitContainers[1+i]
 		ctr.VolumeMounts = append(ctr.VolumeMounts, corev1.VolumeMount{Name: dataVolume, MountPath: dataMount, ReadOnly: ctr.Name != InitRestore})
 	}
 	if !featuresOf(Version(c)).restoresNameless {
@@ -98,7 +105,7 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 	}
 	if place := r.Source.Backup; place != nil {
 		// Only the container that fetches needs the account. etcd shares the pod, but is given no token of it.
-		actAs(&pod.ObjectMeta, &pod.Spec, place.ServiceAccountName, place.StorageType, InitInstall, InitRestore, ContainerName)
+		actAs(&pod.ObjectMeta, &pod.Spec, place.ServiceAccountName, place.StorageType, InitRestore, ContainerName)
 	}
 	return pod, nil
 }
@@ -188,7 +195,7 @@ func DropSource(pod *corev1.Pod) {
 
 // fetchContainer fetches the snapshot, and adds to the pod what that needs.
 func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image string, pod *corev1.Pod) (*corev1.Container, error) {
-	request := &agent.Request{ID: fillID(c, r), FilledDir: dataDir, Fetch: &agent.Fetch{File: snapshotFile}}
+	request := &agent.Request{ID: fillID(c, r), FilledDir: dataDir, Fetch: &agent.Fetch{File: snapshotFile, InstallDir: agentDir}}
 	var mounts []agent.Mount
 	if place := r.Source.Backup; place != nil {
 		store, needed, err := agent.RestoreStore(place.StorageType, &place.RestoreSource)

@@ -187,6 +187,11 @@ func (o byName) DeletePod(ctx context.Context, namespace, name string, _ metav1.
 	return o.Objects.DeletePod(ctx, namespace, name, metav1.Preconditions{})
 }
 
+// StopPod implements cluster.Objects.
+func (o byName) StopPod(ctx context.Context, namespace, name string, _ metav1.Preconditions) error {
+	return o.Objects.StopPod(ctx, namespace, name, metav1.Preconditions{})
+}
+
 // DeletePVC implements cluster.Objects.
 func (o byName) DeletePVC(ctx context.Context, namespace, name string, _ metav1.Preconditions) error {
 	return o.Objects.DeletePVC(ctx, namespace, name, metav1.Preconditions{})

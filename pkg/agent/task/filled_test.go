@@ -36,7 +36,14 @@ func TestInitContainersRunAgain(t *testing.T) {
 	cluster.Member("m0").Put(10)
 	saved := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutDirectory))
 	dataDir, file := filepath.Join(t.TempDir(), "data"), filepath.Join(t.TempDir(), "snapshot.db")
-	fetch := &agent.Request{ID: "restore-1", FilledDir: dataDir, Store: b.storePlace("backups/etcd"), Fetch: &agent.Fetch{Expected: agent.Expected{Key: saved.Key}, File: file}}
+	pod := t.TempDir()
+	fetch := &agent.Request{ID: "restore-1", FilledDir: dataDir, Store: b.storePlace("backups/etcd"), Fetch: &agent.Fetch{Expected: agent.Expected{Key: saved.Key}, File: file, InstallDir: pod}}
+	installed := func() {
+		t.Helper()
+		if list, err := os.ReadDir(pod); err != nil || len(list) != 1 || os.RemoveAll(filepath.Join(pod, list[0].Name())) != nil {
+			t.Errorf("the next container finds %v in place of the agent: %v", list, err)
+		}
+	}
 	live := &agent.Request{ID: "restore-1", FilledDir: dataDir, Etcd: b.saveRequest("x", manifest.LayoutDirectory).Etcd, Fetch: &agent.Fetch{File: file}}
 	salvage := salvageRequest(t, filepath.Join(t.TempDir(), "none"))
 	salvage.FilledDir = dataDir
@@ -44,6 +51,7 @@ func TestInitContainersRunAgain(t *testing.T) {
 	if first := b.mustRun(agent.CommandFetch, fetch); first.AlreadyDone || first.Bytes == 0 {
 		t.Errorf("fetched %+v", first)
 	}
+	installed()
 	b.mustRun(agent.CommandRestore, restore)
 	if _, err := os.Stat(file); !os.IsNotExist(err) {
 		t.Errorf("the snapshot stays in the pod: %v", err)
@@ -56,6 +64,7 @@ func TestInitContainersRunAgain(t *testing.T) {
 			t.Errorf("%s again: %+v", command, again)
 		}
 	}
+	installed() // in a new pod on the volume that is filled
 	if again := b.mustRun(agent.CommandFetch, live); !again.AlreadyDone || *opened > 0 {
 		t.Errorf("from a member again: %+v; the store was opened %d times", again, *opened)
 	}

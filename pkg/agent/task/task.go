@@ -6,6 +6,8 @@ package task
 import (
 	"context"
 	"errors"
+	"fmt"
+	"os"
 	"syscall"
 	"time"
 
@@ -107,6 +109,16 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 		return err
 	}
 	t := &run{Runner: r, request: request, result: result}
+	if command == agent.CommandFetch && request.Fetch.InstallDir != "" {
+		// Also if the data directory is filled: the next container looks for the marker, too.
+		self, err := os.Executable()
+		if err != nil {
+			return fmt.Errorf("installing: %w", err)
+		}
+		if err := Install(self, request.Fetch.InstallDir); err != nil {
+			return err
+		}
+	}
 	if dir := request.FilledDir; dir != "" {
 		// First of all: Kubernetes runs init containers again with a new sandbox, such as after a reboot. The
 		// source may no longer exist then.

@@ -80,7 +80,9 @@ func fenceOldMembers(ctx context.Context, r *run, a planner.FenceOldMembers) err
 			continue
 		}
 		ending = pods[i].Name
-		err := r.Objects.DeletePod(ctx, pods[i].Namespace, pods[i].Name, metav1.Preconditions{UID: &pods[i].UID})
+		// A leader whose peers end at the same time would wait for seven seconds for one of them to take over. What it has
+		// acknowledged is on its disk.
+		err := r.Objects.StopPod(ctx, pods[i].Namespace, pods[i].Name, metav1.Preconditions{UID: &pods[i].UID})
 		if err != nil && !isNotFound(err) {
 			return reconcile.StaleOnConflict(err)
 		}
@@ -113,7 +115,7 @@ func requireObservedRecoveryMember(ctx context.Context, r *run, name string) err
 // member before it reports what is missing. The node of the pod does not respond then.
 // Clients may still reach the member there, and so may other members with which it has a
 // quorum. Nothing continues before there is evidence that the pod has ended.
-const fenceGrace = 5 * time.Second
+const fenceGrace = 10 * time.Second
 
 // errNotEnded means that a pod has not ended although its time is over.
 var errNotEnded = errors.New("the node has not reported the end of the pod, so its member may still serve clients")

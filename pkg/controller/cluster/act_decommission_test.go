@@ -32,6 +32,8 @@ type shelf struct {
 	pvcs map[string]*corev1.PersistentVolumeClaim
 	// gone are what was deleted, each with what that depended on.
 	gone map[string]metav1.Preconditions
+	// stopped are the pods that had only a second to end.
+	stopped []string
 }
 
 func (s *shelf) GetPod(_ context.Context, _, name string) (*corev1.Pod, error) {
@@ -94,6 +96,11 @@ func (s *shelf) DeletePod(_ context.Context, _, name string, only metav1.Precond
 	return nil
 }
 
+func (s *shelf) StopPod(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	s.stopped = append(s.stopped, name)
+	return s.DeletePod(ctx, namespace, name, only)
+}
+
 func (s *shelf) DeletePVC(_ context.Context, _, name string, only metav1.Preconditions) error {
 	s.gone["PVC "+name] = only
 	delete(s.pvcs, name)
@@ -137,7 +144,7 @@ var fenceNow = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
 func twoLineages(t *testing.T) (*shelf, *Reconciler, *seen, *v1beta2.RecoveryStatus) {
 	t.Helper()
 	h := &hiddenRecoveryMember{oneMember: stopped()}
-	s := &shelf{h, map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}, map[string]metav1.Preconditions{}}
+	s := &shelf{h, map[string]*corev1.Pod{}, map[string]*corev1.PersistentVolumeClaim{}, map[string]metav1.Preconditions{}, nil}
 	for _, name := range []string{"c-old", "c-late", "c-theirs", "c-a"} {
 		pod, pvc := resources.Pod(h.cluster, resources.MemberPod{Name: name}), resources.PVC(h.cluster, name)
 		pod.UID, pvc.UID, pvc.ResourceVersion = types.UID("pod-"+name), types.UID("pvc-"+name), "3"
@@ -174,6 +181,9 @@ func TestFenceOldMembers(t *testing.T) {
 	}
 	if diff := cmp.Diff([]string{"pod c-late", "pod c-old"}, slices.Sorted(maps.Keys(s.gone))); diff != "" {
 		t.Errorf("deleted: %s", diff)
+	}
+	if want := []string{"c-late", "c-old"}; !slices.Equal(s.stopped, want) {
+		t.Errorf("%q have a second to end, want %q: a leader waits for seven seconds for another one to take over", s.stopped, want)
 	}
 	for what, only := range s.gone {
 		if only.UID == nil {

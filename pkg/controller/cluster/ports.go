@@ -84,6 +84,8 @@ type Objects interface {
 	CreatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 	UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, error)
 	DeletePod(ctx context.Context, namespace, name string, only metav1.Preconditions) error
+	// StopPod deletes a pod as DeletePod does, and gives it only a second to end by itself.
+	StopPod(ctx context.Context, namespace, name string, only metav1.Preconditions) error
 
 	// GetNode is called only for the node of a pod that was not ready for minutes.
 	GetNode(ctx context.Context, name string) (*corev1.Node, error)

@@ -13,6 +13,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/tools/pager"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -143,6 +144,12 @@ func (c Client) UpdatePod(ctx context.Context, pod *corev1.Pod) (*corev1.Pod, er
 // DeletePod implements cluster.Objects.
 func (c Client) DeletePod(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
 	return c.Kubernetes.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only})
+}
+
+// StopPod implements cluster.Objects. A second is the least that Kubernetes takes for a period: with none it removes the
+// object at once, and nothing reports the end of the containers.
+func (c Client) StopPod(ctx context.Context, namespace, name string, only metav1.Preconditions) error {
+	return c.Kubernetes.CoreV1().Pods(namespace).Delete(ctx, name, metav1.DeleteOptions{Preconditions: &only, GracePeriodSeconds: ptr.To[int64](1)})
 }
 
 // GetPVC implements cluster.Objects.

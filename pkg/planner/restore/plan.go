@@ -45,9 +45,9 @@ const (
 	progressPeriod = 5 * time.Second
 	// waitPeriod is how often it is looked whether what is waited for has come.
 	waitPeriod = 5 * time.Second
-	// createGrace is how long a cluster that does not exist is waited for: manifests are
-	// applied one after the other.
-	createGrace = 10 * time.Second
+	// createGrace is how long a cluster that does not exist is waited for: manifests are applied one after the other,
+	// a fraction of a second apart. The wait is a part of every restore without spec.clusterTemplate that makes a cluster.
+	createGrace = 3 * time.Second
 )
 
 // Plan is what the controller does about an EtcdRestore, and what the status reports.

@@ -306,6 +306,7 @@ func TestDecide(t *testing.T) {
 		"of nothing":            {[]func(*Observed){homeless}, "Verifying: verify 1 of bucket/key against /0"},
 		"of the backup":         {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget)}, "Verifying: createCluster 3.6.16 of 3"},
 		"not at once":           {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(time.Second) }}, "Verifying: wait ClusterNotFound"},
+		"after three seconds":   {[]func(*Observed){homeless, held, checked(1, good(), unknownTarget), func(o *Observed) { o.Now = epoch.Add(3 * time.Second) }}, "Verifying: createCluster 3.6.16 of 3"},
 		"that cannot bump": {[]func(*Observed){homeless, held, checked(1, &Outcome{Succeeded: true, Key: "k", SHA256: "a", Verified: true, EtcdVersion: "3.4.23"}, unknownTarget), func(o *Observed) {
 			o.Restore.Spec.RevisionBump = ptr.To[int64](1)
 		}}, "Verifying: record false Unsupported"},

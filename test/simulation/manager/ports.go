@@ -215,6 +215,11 @@ func (p objectsPort) DeletePod(ctx context.Context, _, name string, only metav1.
 	return p.erase(ctx, kubernetes.KindPod, name, only)
 }
 
+// StopPod implements cluster.Objects.
+func (p objectsPort) StopPod(ctx context.Context, _, name string, only metav1.Preconditions) error {
+	return p.erase(ctx, kubernetes.KindPod, name, only)
+}
+
 // GetPVC implements cluster.Objects.
 func (p objectsPort) GetPVC(ctx context.Context, _, name string) (*corev1.PersistentVolumeClaim, error) {
 	return read[*corev1.PersistentVolumeClaim](ctx, p.c, kubernetes.KindPVC, name)
