@@ -9,6 +9,7 @@
 #   storage.sh restore FILE    Replace what is stored by a snapshot.
 #   storage.sh restore-single FILE
 #                              Replace what a single API server stores by a snapshot.
+#   storage.sh shrink          Remove the old versions of all objects from a storage that is full.
 #
 # backup works with a single API server, too. If Helm installed the chart etcd-operator, set APPLY to
 # the command that upgrades the release, such as
@@ -137,6 +138,30 @@ save() {
     k logs etcd-operator-storage-save --all-containers >&2 || true
   done
   fail "no member of the storage reads through a quorum: bring the members back (kubectl -n $namespace get pods -o wide), or restore a backup: storage.sh backup FILE, then storage.sh restore FILE"
+}
+
+# etcdctl MEMBER ARGUMENT...: runs etcdctl in a member of the storage.
+etcdctl() {
+  pod=etcd-operator-storage-$1
+  shift
+  k exec "$pod" -c etcd -- etcdctl --cacert=/certificates/ca.crt --cert=/certificates/tls.crt --key=/certificates/tls.key --command-timeout=120s "$@"
+}
+
+# shrink: while etcd is at its quota, the API servers cannot compact it, because they write before. The alarm ends last:
+# etcd raises it again if a database is still at its quota.
+shrink() {
+  for member in 0 1 2; do
+    revision=$(etcdctl "$member" endpoint status -w json | grep -o '"revision":[0-9]*' | head -n 1 | cut -d : -f 2) || revision=
+    [ -z "$revision" ] || break
+  done
+  [ -n "$revision" ] || fail "no member of the storage responds: kubectl -n $namespace get pods -o wide"
+  etcdctl "$member" compact --physical "$revision" ||
+    echo "storage.sh: not compacted, which is right if revision $revision was compacted before; going on" >&2
+  for each in 0 1 2; do
+    etcdctl "$each" defrag || fail "member $each was not defragmented; nothing was lost: run the command again when the member runs"
+  done
+  etcdctl "$member" alarm disarm
+  etcdctl "$member" endpoint status --cluster -w table
 }
 
 backup() {
@@ -281,6 +306,7 @@ case "${1:-} $#" in
 "backup 2") backup "$2" ;;
 "restore 2") restore "$2" ;;
 "restore-single 2") restore_single "$2" ;;
+"shrink 1") shrink ;;
 *)
   sed -n '2,/^set/{/^#/p;}' "$0" | cut -c3- >&2
   exit 2

@@ -144,6 +144,9 @@ var scenarios = []scenario{
 		labels: map[string]string{}, summary: "the API server of etcd clusters does not respond"},
 	{alert: "EtcdOperatorEmbeddedStorageFilling", alsoHibernated: true, series: []series{{storageSize, "100", "1800"}, {storageFree, "1900", "200"}},
 		labels: apiserver, summary: "the storage of the API server of etcd clusters has 10% left"},
+	{alert: "EtcdOperatorStorageFull", alsoHibernated: true,
+		series: []series{{`apiserver_request_total{job="etcd-operator-system/etcd-operator-apiserver",group="etcd.database.coreos.com",code="507"}`, "+0", "+5"}},
+		labels: map[string]string{}, summary: "the storage of the API servers of etcd clusters is full"},
 }
 
 // harmless are states in which no alert fires, although they resemble those above.

@@ -124,6 +124,40 @@ func TestToSingleStopsNothingThatCannotBeSaved(t *testing.T) {
 	}
 }
 
+// etcdctl is an etcdctl of a storage whose data was compacted before.
+const etcdctl = `#!/bin/sh
+case "$*" in
+*"endpoint status -w json"*) echo '[{"Status":{"header":{"member_id":7,"revision":42},"dbSize":9}}]' ;;
+*" compact "*) echo "required revision has been compacted" >&2; exit 1 ;;
+esac
+`
+
+// TestShrink: a full storage is compacted, every member defragmented, and only then the alarm disarmed.
+func TestShrink(t *testing.T) {
+	i := newInstallation(t)
+	if err := os.WriteFile(filepath.Join(i.root, "etcdctl"), []byte(etcdctl), 0o700); err != nil {
+		t.Fatal(err)
+	}
+	if out, err := i.storage("012", none, "shrink"); err != nil {
+		t.Fatalf("%v: %s", err, out)
+	}
+	calls := i.content(i.calls)
+	for _, next := range []string{"compact --physical 42", "storage-0 -c etcd", "defrag", "storage-1 -c etcd", "defrag", "storage-2 -c etcd", "defrag", "alarm disarm"} {
+		_, after, found := strings.Cut(calls, next)
+		if !found {
+			t.Fatalf("%q does not follow:\n%s", next, i.content(i.calls))
+		}
+		calls = after
+	}
+	i = &installation{t, i.root, filepath.Join(i.root, "calls-of-a-failure")}
+	if out, err := i.storage("012", "storage-2 -c etcd", "shrink"); err == nil || !strings.Contains(out, "member 2 was not defragmented") || strings.Contains(i.content(i.calls), "disarm") {
+		t.Errorf("a member that is away: %v: %s", err, out)
+	}
+	if out, err := i.storage("012", " exec ", "shrink"); err == nil || !strings.Contains(out, "no member of the storage responds") {
+		t.Errorf("no member: %v: %s", err, out)
+	}
+}
+
 // TestBackup: the newest file wins, and a clock that was ahead names and dates none.
 func TestBackup(t *testing.T) {
 	i := newInstallation(t)

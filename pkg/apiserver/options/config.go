@@ -94,6 +94,7 @@ func (o *Options) applyStorage(config *apiserver.Config) error {
 	if etcd.EnableWatchCache && len(etcd.WatchCacheSizes) == 0 {
 		getter = sharing.WatchCaches(getter)
 	}
-	config.Generic.RESTOptionsGetter = storage.RetryUnavailable(getter)
+	budget := storage.Budget{Bytes: o.NamespaceWriteBudget.Value(), OperatorNamespace: o.ServingCertNamespace, Clock: o.clock}
+	config.Generic.RESTOptionsGetter = storage.LimitWrites(storage.RetryUnavailable(getter), budget)
 	return nil
 }

@@ -14,6 +14,7 @@ import (
 	"time"
 
 	"github.com/spf13/pflag"
+	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/admission/plugin/resourcequota"
@@ -86,6 +87,9 @@ type Options struct {
 
 	// DefaultEtcdVersion is the spec.version of EtcdClusters that are created without one.
 	DefaultEtcdVersion string
+
+	// NamespaceWriteBudget is how many bytes the users of a namespace may write at once; 0: any number.
+	NamespaceWriteBudget resource.QuantityValue
 }
 
 // New returns the defaults.
@@ -116,6 +120,7 @@ func New() (*Options, error) {
 		ServingCertService:   defaultService,
 		ServingCertSecret:    defaultSecret,
 		DefaultEtcdVersion:   v1beta2.DefaultVersion,
+		NamespaceWriteBudget: resource.QuantityValue{Quantity: resource.MustParse("16Mi")},
 		clock:                clock.RealClock{},
 	}
 	recommended.ExtraAdmissionInitializers = o.admissionInitializers
@@ -145,6 +150,10 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 		"Directory with tls.crt, tls.key and ca.crt for --embedded-etcd-backup-address. The files are read again for each connection, and may appear after the start.")
 	storage.BoolVar(&o.AllowEmptyStorage, "allow-empty-storage", o.AllowEmptyStorage,
 		"Start with an empty storage although Kubernetes has members of EtcdClusters that the storage does not contain. Kubernetes then deletes their pods and Services; PVCs stay.")
+	storage.Var(&o.NamespaceWriteBudget, "namespace-write-budget",
+		"How much the users of one namespace may write to the storage at once; one 256th of it comes back each second. Writes beyond get the status 429. "+
+			"The objects of one kind in a namespace may take four times as much in the storage. "+
+			"Deletions, and writes of the operator's service accounts and of members of system:masters are not limited. 0 lifts the limits.")
 	o.Recommended.Etcd.AddFlags(storage)
 
 	serving := sets.FlagSet("secure serving")
@@ -194,7 +203,7 @@ func (o *Options) HasSelfIssuedCertificate() bool {
 
 // Validate returns all errors in the flags.
 func (o *Options) Validate() error {
-	errs := o.validateStorage()
+	errs := append(o.validateStorage(), o.validateWriteBudget()...)
 	errs = append(errs, o.Recommended.SecureServing.Validate()...)
 	errs = append(errs, o.Recommended.Authentication.Validate()...)
 	errs = append(errs, o.Recommended.Authorization.Validate()...)
@@ -220,6 +229,16 @@ func (o *Options) Validate() error {
 		}
 	}
 	return utilerrors.NewAggregate(errs)
+}
+
+// minWriteBudget has room for the largest object.
+const minWriteBudget = 2 << 20
+
+func (o *Options) validateWriteBudget() []error {
+	if bytes := o.NamespaceWriteBudget.Value(); bytes != 0 && bytes < minWriteBudget {
+		return []error{fmt.Errorf("--namespace-write-budget: %s is less than 2Mi, the room for one large object; set at least 2Mi, or 0 for no limit", &o.NamespaceWriteBudget.Quantity)}
+	}
+	return nil
 }
 
 func (o *Options) validateStorage() []error {

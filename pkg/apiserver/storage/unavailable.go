@@ -6,16 +6,16 @@ package storage
 import (
 	"context"
 	"errors"
+	"net/http"
 
+	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
-	"k8s.io/apiserver/pkg/storage/storagebackend"
-	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
-	"k8s.io/client-go/tools/cache"
 	"k8s.io/klog/v2"
 )
 
@@ -24,41 +24,10 @@ import (
 // header Retry-After, and client libraries send the request again. Otherwise it would be an
 // internal error, after which they stop.
 func RetryUnavailable(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
-	return retryableGetter{RESTOptionsGetter: getter}
+	return wrappingGetter{RESTOptionsGetter: getter, wrap: func(inner storage.Interface, _ func() runtime.Object) storage.Interface {
+		return retryableStorage{Interface: inner}
+	}}
 }
-
-type retryableGetter struct{ generic.RESTOptionsGetter }
-
-// GetRESTOptions implements generic.RESTOptionsGetter.
-func (g retryableGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
-	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
-	if err != nil {
-		return options, err
-	}
-	decorate := options.Decorator
-	options.Decorator = func(
-		config *storagebackend.ConfigForResource, prefix string, keyFunc func(obj runtime.Object) (string, error),
-		newFunc func() runtime.Object, newListFunc func() runtime.Object, attributes storage.AttrFunc,
-		triggers storage.IndexerFuncs, indexers *cache.Indexers,
-	) (storage.Interface, factory.DestroyFunc, error) {
-		inner, destroy, err := decorate(config, prefix, keyFunc, newFunc, newListFunc, attributes, triggers, indexers)
-		if err != nil {
-			return nil, nil, err
-		}
-		retryable := retryableStorage{Interface: inner}
-		if lists, ok := inner.(listMaker); ok {
-			return struct {
-				retryableStorage
-				listMaker
-			}{retryable, lists}, destroy, nil
-		}
-		return retryable, destroy, nil
-	}
-	return options, nil
-}
-
-// listMaker is a storage that can read lists into another type than that of the API.
-type listMaker interface{ NewList() runtime.Object }
 
 // retryableStorage changes the errors of a storage that is not available.
 type retryableStorage struct{ storage.Interface }
@@ -89,9 +58,21 @@ func (s retryableStorage) GuaranteedUpdate(
 	return asUnreachable(ctx, key, s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached))
 }
 
+// errFull is what a client gets while etcd is at its quota. The embedded etcd is guarded, and this is for
+// every other one, which nothing but its administrator compacts then: the API server writes before it compacts.
+var errFull = &apierrors.StatusError{ErrStatus: metav1.Status{
+	Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: "StorageFull",
+	Message: "the etcd behind the etcd-operator API servers is at its quota (alarm NOSPACE), so objects cannot be created or changed; delete objects, then " +
+		"run \"artifacts/ha/storage.sh shrink\", or compact and defragment an etcd of your own and disarm its alarm. Etcd clusters go on without this",
+}}
+
 // asUnreachable returns the error that package registry turns into a timeout of the server, if etcd
-// was not available; otherwise the error itself. Whether a write was carried out is not known.
+// was not available, and errFull if etcd is full; otherwise the error itself. Whether a write was carried out
+// by an etcd that was not available is not known.
 func asUnreachable(ctx context.Context, key string, err error) error {
+	if errors.Is(err, rpctypes.ErrNoSpace) {
+		return errFull
+	}
 	if err == nil || !isUnavailable(err) {
 		return err
 	}

@@ -65,6 +65,11 @@ func TestUnavailableStorageIsTriedAgain(t *testing.T) {
 			}
 		})
 	}
+	err := retryableStorage{Interface: failing{err: rpctypes.ErrNoSpace}}.Create(t.Context(), "/a", nil, nil, 0)
+	err = storeerr.InterpretCreateError(err, schema.GroupResource{Resource: "etcdclusters"}, "a")
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Code != http.StatusInsufficientStorage || status.Status().Reason != "StorageFull" {
+		t.Errorf("a full etcd: got %v, want StorageFull with its remedy", err)
+	}
 	if err := (retryableStorage{Interface: failing{}}).Create(t.Context(), "/a", nil, nil, 0); err != nil {
 		t.Errorf("a write that succeeds: %v", err)
 	}

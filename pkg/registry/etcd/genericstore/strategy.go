@@ -13,6 +13,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/rest"
 	"k8s.io/apiserver/pkg/storage/names"
 	"sigs.k8s.io/structured-merge-diff/v6/fieldpath"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 )
 
 // Strategy prepares and validates the objects of a kind before they are stored. An update
@@ -81,7 +83,8 @@ func (s Strategy[T, S, U]) Validate(_ context.Context, obj runtime.Object) field
 	if !ok {
 		return unexpectedType(obj)
 	}
-	return append(s.Definition.Validate(typed), s.validateUserSize(typed)...)
+	errs := append(s.Definition.Validate(typed), validation.ValidateTexts(s.Spec(typed), nil)...)
+	return append(errs, s.validateDeclared(typed)...)
 }
 
 // ValidateUpdate validates a change of the spec or the metadata.
@@ -90,12 +93,12 @@ func (s Strategy[T, S, U]) ValidateUpdate(_ context.Context, obj, old runtime.Ob
 	if !ok {
 		return unexpectedType(obj)
 	}
-	errs := s.Definition.ValidateUpdate(newer, older)
-	// An object that is stored may keep its size, so that finalizers can be removed.
-	if newer.Size() <= older.Size() {
-		return append(errs, s.validateSize(newer, newer.Size())...)
+	errs := append(s.Definition.ValidateUpdate(newer, older), validation.ValidateTexts(s.Spec(newer), s.Spec(older))...)
+	errs = append(errs, s.validateDeclaredUpdate(newer, older)...)
+	if len(errs) > 0 {
+		return errs
 	}
-	return append(errs, s.validateUserSize(newer)...)
+	return s.validateStored(newer)
 }
 
 // WarningsOnCreate returns warnings for the client.
@@ -172,7 +175,7 @@ func (s StatusStrategy[T, S, U]) ValidateUpdate(_ context.Context, obj, old runt
 	if !ok {
 		return unexpectedType(obj)
 	}
-	return append(s.Definition.ValidateStatusUpdate(newer, older), s.validateSize(newer, newer.Size())...)
+	return append(s.Definition.ValidateStatusUpdate(newer, older), s.validateStored(newer)...)
 }
 
 // WarningsOnUpdate returns nothing: a program writes the status.

@@ -9,6 +9,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/types"
@@ -162,11 +163,13 @@ func TestSizeNamesTheLargestPart(t *testing.T) {
 			main, status := newStrategies()
 			obj := stored()
 			grow(obj)
-			for _, errs := range []field.ErrorList{
-				main.Validate(t.Context(), obj), main.ValidateUpdate(t.Context(), obj, stored()), status.ValidateUpdate(t.Context(), obj, stored()),
-			} {
-				if len(errs) != 2 || errs[1].Type != field.ErrorTypeTooLong || errs[1].Field != part {
-					t.Errorf("got %.400v, want %s to be too long", errs, part)
+			all := []field.ErrorList{status.ValidateUpdate(t.Context(), obj, stored())}
+			if part != "status" {
+				all = append(all, main.Validate(t.Context(), obj), main.ValidateUpdate(t.Context(), obj, stored()))
+			}
+			for i, errs := range all {
+				if last := len(errs) - 1; last < 1 || errs[last].Type != field.ErrorTypeTooLong || errs[last].Field != part {
+					t.Errorf("%d: got %.400v, want %s to be too long", i, errs, part)
 				}
 			}
 		})
@@ -212,31 +215,58 @@ func TestResetFields(t *testing.T) {
 	}
 }
 
-// TestSizeLimitReservesRoomForTheStatus checks that the controller can write a status into the
-// largest object of a user, and that a stored object can always shrink.
-func TestSizeLimitReservesRoomForTheStatus(t *testing.T) {
+// TestDeclaredSize checks what users may write: little beside the quota of the storage that all namespaces
+// share. What was stored before may change if it does not grow, and the controller can write its status in any case.
+func TestDeclaredSize(t *testing.T) {
 	t.Parallel()
-	main, status := newStrategies()
-	large := stored()
-	large.Spec.Repository = strings.Repeat("x", genericstore.MaxObjectBytes-100*1024)
 	tooLong := func(errs field.ErrorList) bool {
-		return slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Type == field.ErrorTypeTooLong })
+		return slices.ContainsFunc(errs, func(err *field.Error) bool { return err.Origin == "size" })
 	}
-	for name, errs := range map[string]field.ErrorList{"create": main.Validate(t.Context(), large), "update": main.ValidateUpdate(t.Context(), large, stored())} {
-		if !tooLong(errs) {
-			t.Errorf("%s leaves no room for a status: %.400v", name, errs)
+	of := func(bytes int) *cluster {
+		obj := stored()
+		obj.Annotations["large"] = strings.Repeat("x", bytes)
+		return obj
+	}
+	main, status := newStrategies()
+	fits, large := of(genericstore.MaxDeclaredBytes-1024), of(genericstore.MaxDeclaredBytes+1024)
+	larger, smaller, finalized := of(genericstore.MaxDeclaredBytes+2048), of(genericstore.MaxDeclaredBytes+1), large.DeepCopyObject().(*cluster)
+	finalized.Finalizers = nil
+	finalized.ManagedFields = []metav1.ManagedFieldsEntry{{Manager: strings.Repeat("x", 100)}}
+	withStatus := large.DeepCopyObject().(*cluster)
+	withStatus.Status.Reason = strings.Repeat("x", 200*1024)
+	for name, test := range map[string]struct {
+		errs field.ErrorList
+		want bool
+	}{
+		"create that fits":                        {main.Validate(t.Context(), fits), false},
+		"create of a large object":                {main.Validate(t.Context(), large), true},
+		"update to a large object":                {main.ValidateUpdate(t.Context(), large, fits), true},
+		"stored large object grows":               {main.ValidateUpdate(t.Context(), larger, large), true},
+		"stored large object keeps its size":      {main.ValidateUpdate(t.Context(), large, large), false},
+		"stored large object shrinks":             {main.ValidateUpdate(t.Context(), smaller, large), false},
+		"stored large object loses its finalizer": {main.ValidateUpdate(t.Context(), finalized, large), false},
+		"status of a stored large object":         {status.ValidateUpdate(t.Context(), withStatus, large), false},
+	} {
+		if got := tooLong(test.errs); got != test.want {
+			t.Errorf("%s: rejected for its size %t, want %t: %.300v", name, got, test.want, test.errs)
 		}
 	}
-	if tooLong(main.ValidateUpdate(t.Context(), large, large)) {
-		t.Error("an object that is stored cannot lose a finalizer")
+}
+
+// TestTexts: a text of a spec has a limit, and one that was stored before the limit existed may stay.
+func TestTexts(t *testing.T) {
+	t.Parallel()
+	main, _ := newStrategies()
+	long := stored()
+	long.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: "A", Value: strings.Repeat("x", 33<<10)}}}
+	scaled := long.DeepCopyObject().(*cluster)
+	scaled.Spec.Replicas = ptr.To[int32](5)
+	for name, errs := range map[string]field.ErrorList{"create": main.Validate(t.Context(), long), "update": main.ValidateUpdate(t.Context(), long, stored())} {
+		if len(errs) != 2 || errs[1].Type != field.ErrorTypeTooLong || errs[1].Field != "spec.pod.etcdEnv[0].value" {
+			t.Errorf("%s: got %.400v, want spec.pod.etcdEnv[0].value to be too long", name, errs)
+		}
 	}
-	fits := stored()
-	fits.Spec.Repository = strings.Repeat("x", genericstore.MaxObjectBytes-300*1024)
-	if tooLong(main.Validate(t.Context(), fits)) {
-		t.Error("an object that leaves room is rejected")
-	}
-	fits.Status.Reason = strings.Repeat("x", 200*1024)
-	if tooLong(status.ValidateUpdate(t.Context(), fits, stored())) {
-		t.Error("the status of an object that leaves room is rejected")
+	if errs := main.ValidateUpdate(t.Context(), scaled, long); len(errs) != 1 {
+		t.Errorf("update of a stored object: got %.400v", errs)
 	}
 }

@@ -1,0 +1,54 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package storage
+
+import (
+	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/registry/generic"
+	"k8s.io/apiserver/pkg/storage"
+	"k8s.io/apiserver/pkg/storage/storagebackend"
+	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
+	"k8s.io/client-go/tools/cache"
+)
+
+// wrapper makes a storage of another one. The list function makes the lists of the kind that is stored.
+type wrapper func(inner storage.Interface, newList func() runtime.Object) storage.Interface
+
+// wrappingGetter returns storages that are wrapped. A storage that makes lists makes them still.
+type wrappingGetter struct {
+	generic.RESTOptionsGetter
+	wrap wrapper
+}
+
+// GetRESTOptions implements generic.RESTOptionsGetter.
+func (g wrappingGetter) GetRESTOptions(resource schema.GroupResource, example runtime.Object) (generic.RESTOptions, error) {
+	options, err := g.RESTOptionsGetter.GetRESTOptions(resource, example)
+	if err != nil {
+		return options, err
+	}
+	decorate := options.Decorator
+	options.Decorator = func(
+		config *storagebackend.ConfigForResource, prefix string, keyFunc func(obj runtime.Object) (string, error),
+		newFunc func() runtime.Object, newListFunc func() runtime.Object, attributes storage.AttrFunc,
+		triggers storage.IndexerFuncs, indexers *cache.Indexers,
+	) (storage.Interface, factory.DestroyFunc, error) {
+		inner, destroy, err := decorate(config, prefix, keyFunc, newFunc, newListFunc, attributes, triggers, indexers)
+		if err != nil {
+			return nil, nil, err
+		}
+		wrapped := g.wrap(inner, newListFunc)
+		if lists, ok := inner.(listMaker); ok {
+			return struct {
+				storage.Interface
+				listMaker
+			}{wrapped, lists}, destroy, nil
+		}
+		return wrapped, destroy, nil
+	}
+	return options, nil
+}
+
+// listMaker is a storage that can read lists into another type than that of the API.
+type listMaker interface{ NewList() runtime.Object }
