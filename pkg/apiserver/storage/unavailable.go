@@ -45,20 +45,10 @@ func (g retryableGetter) GetRESTOptions(resource schema.GroupResource, example r
 		if err != nil {
 			return nil, nil, err
 		}
-		retryable := retryableStorage{Interface: inner}
-		if lists, ok := inner.(listMaker); ok {
-			return struct {
-				retryableStorage
-				listMaker
-			}{retryable, lists}, destroy, nil
-		}
-		return retryable, destroy, nil
+		return retryableStorage{Interface: inner}, destroy, nil
 	}
 	return options, nil
 }
-
-// listMaker is a storage that can read lists into another type than that of the API.
-type listMaker interface{ NewList() runtime.Object }
 
 // retryableStorage changes the errors of a storage that is not available.
 type retryableStorage struct{ storage.Interface }
