@@ -4,6 +4,7 @@
 package integration
 
 import (
+	"context"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -36,6 +37,9 @@ var storageFlags = []string{
 	"--name", "embedded", "--log-level", "warn", "--initial-cluster", "embedded=http://localhost:2380",
 	"--initial-advertise-peer-urls", "http://localhost:2380", "--advertise-client-urls", "http://localhost:2379",
 }
+
+// storagePatience is how long an etcd may take to start and respond.
+const storagePatience = 20 * time.Second
 
 func startOlder(t *testing.T, data string) olderEtcd {
 	t.Helper()
@@ -70,10 +74,13 @@ func (s storage) client() *clientv3.Client {
 func (s storage) expectAfterPut(key string, want int64) {
 	s.Helper()
 	client := s.client()
-	if _, err := client.Put(s.Context(), key, "value"); err != nil {
+	// An etcd that does not start on its data never responds.
+	ctx, cancel := context.WithTimeout(s.Context(), storagePatience)
+	defer cancel()
+	if _, err := client.Put(ctx, key, "value"); err != nil {
 		s.Fatal(err)
 	}
-	got, err := client.Get(s.Context(), "", clientv3.WithPrefix(), clientv3.WithCountOnly())
+	got, err := client.Get(ctx, "", clientv3.WithPrefix(), clientv3.WithCountOnly())
 	if err != nil || got.Count != want {
 		s.Fatalf("%v and %v, want %d keys", got, err, want)
 	}
