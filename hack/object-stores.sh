@@ -13,7 +13,7 @@ VERSITYGW=1.8.0
 FAKE_GCS=1.56.1
 
 make -C "$ROOT" --no-print-directory -s local-tool
-(cd "$ROOT/hack/local" && "$LOCAL" build versitygw fake-gcs-server etcdutl etcd etcd-3.3 etcd-3.5 etcd-3.7)
+(cd "$ROOT/hack/local" && "$LOCAL" build versitygw fake-gcs-server etcdutl etcd etcd-3.3 etcd-3.5 etcd-3.7 etcdutl-3.7)
 
 # Azurite is a program for Node.
 if ! command -v node >/dev/null || ! command -v npm >/dev/null; then

@@ -12,12 +12,10 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
-	"k8s.io/apiserver/pkg/features"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/filters"
 	"k8s.io/client-go/kubernetes"
-	"k8s.io/component-base/featuregate"
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
@@ -43,8 +41,6 @@ type Config struct {
 	DelegatedAuthorizer authorizer.Authorizer
 	// IsStorageFull is true while the storage takes no writes; nil if that is not known.
 	IsStorageFull func() bool
-	// Tracing is true if spans are exported.
-	Tracing bool
 	// DefaultEtcdVersion is the etcd version of clusters that are created without spec.version.
 	// Empty means the version that this release recommends.
 	DefaultEtcdVersion string
@@ -91,27 +87,9 @@ func NewConfig() (*Config, error) {
 		if built.IsStorageFull != nil {
 			handler = withSpace(built.IsStorageFull, codecs, handler)
 		}
-		if !built.Tracing {
-			config = withoutTracing(config)
-		}
 		return genericapiserver.DefaultBuildHandlerChain(withStrictFields(withDefaultBody(handler)), config)
 	}
 	return built, nil
-}
-
-// withoutTracing returns a copy of the configuration whose handlers make no span for a request.
-// A span that nothing exports costs as much as one that is exported.
-func withoutTracing(config *genericapiserver.Config) *genericapiserver.Config {
-	without := *config
-	without.FeatureGate = gateWithoutTracing{config.FeatureGate}
-	return &without
-}
-
-type gateWithoutTracing struct{ featuregate.FeatureGate }
-
-// Enabled implements featuregate.FeatureGate.
-func (g gateWithoutTracing) Enabled(feature featuregate.Feature) bool {
-	return feature != features.APIServerTracing && g.FeatureGate.Enabled(feature)
 }
 
 // Complete sets the derived values.
@@ -139,7 +117,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	}
 	group := genericapiserver.NewDefaultAPIGroupInfo(etcd.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
 	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1beta2.SchemeGroupVersion.Version: storage}
-	lists := listcache.NewSerializer(group.NegotiatedSerializer, clock.RealClock{})
+	lists := listcache.NewSerializer(group.NegotiatedSerializer, v1beta2.SchemeGroupVersion, clock.RealClock{})
 	group.NegotiatedSerializer = lists
 	if err := generic.InstallAPIGroup(&group); err != nil {
 		return nil, fmt.Errorf("install the API group: %w", err)

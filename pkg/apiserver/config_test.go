@@ -7,13 +7,9 @@ import (
 	"net/http"
 	"net/http/httptest"
 	"testing"
-	"time"
 
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apiserver/pkg/endpoints/request"
-	"k8s.io/apiserver/pkg/features"
-	genericapiserver "k8s.io/apiserver/pkg/server"
-	utilfeature "k8s.io/apiserver/pkg/util/feature"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -59,22 +55,5 @@ func TestScheme(t *testing.T) {
 				t.Errorf("%s is not known", gvk)
 			}
 		}
-	}
-}
-
-// TestTracingOfRequests checks that handlers make spans only if something exports them.
-func TestTracingOfRequests(t *testing.T) {
-	t.Parallel()
-	gate := utilfeature.DefaultFeatureGate
-	config := &genericapiserver.Config{FeatureGate: gate, RequestTimeout: time.Minute}
-	without := withoutTracing(config)
-	if without.FeatureGate.Enabled(features.APIServerTracing) {
-		t.Error("requests have spans that nothing exports")
-	}
-	if !config.FeatureGate.Enabled(features.APIServerTracing) {
-		t.Error("the configuration of the server was changed")
-	}
-	if without.RequestTimeout != config.RequestTimeout || !without.FeatureGate.Enabled(features.WatchList) {
-		t.Error("something else differs")
 	}
 }

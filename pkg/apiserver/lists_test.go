@@ -67,8 +67,8 @@ func create(t *testing.T, storage cluster.Storage, desired *v1beta2.EtcdCluster)
 	return created
 }
 
-// TestListsAreThoseOfTheAPI: a served list has a type of its own, and encodes to the same bytes as
-// the list of the API, in every format and as a Table.
+// TestListsAreThoseOfTheAPI: a served list encodes to the same bytes with remembered encodings and
+// without, in every format, and its Table names its objects.
 func TestListsAreThoseOfTheAPI(t *testing.T) {
 	t.Parallel()
 	storage, etcd := newStorage(t)
@@ -86,22 +86,12 @@ func TestListsAreThoseOfTheAPI(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	want, err := storage.EtcdCluster.Store.List(requestContext(t), &metainternalversion.ListOptions{})
-	if err != nil {
-		t.Fatal(err)
+	list, ok := served.(*v1beta2.EtcdClusterList)
+	if !ok || len(list.Items) != 3 || len(list.Items[0].Status.Conditions) < 2 || list.ResourceVersion == "" {
+		t.Fatalf("the list is %v", served)
 	}
-	list, ok := want.(*v1beta2.EtcdClusterList)
-	if _, same := served.(*v1beta2.EtcdClusterList); same || !ok || len(list.Items) != 3 || len(list.Items[0].Status.Conditions) < 2 {
-		t.Fatalf("the served list is %T, and that of the API is %v", served, want)
-	}
-	// Between the two reads another test may write to the same etcd.
-	metadata, err := meta.ListAccessor(served)
-	if err != nil || metadata.GetResourceVersion() == "" {
-		t.Fatalf("the served list has no resource version: %v", err)
-	}
-	list.ResourceVersion = metadata.GetResourceVersion()
 	plain := serializer.NewCodecFactory(etcd.Scheme)
-	caching := listcache.NewSerializer(plain, clock.RealClock{})
+	caching := listcache.NewSerializer(plain, v1beta2.SchemeGroupVersion, clock.RealClock{})
 	encode := func(s runtime.NegotiatedSerializer, encoder runtime.Serializer, obj runtime.Object) string {
 		var out bytes.Buffer
 		if err := s.EncoderForVersion(encoder, v1beta2.SchemeGroupVersion).Encode(obj, &out); err != nil {
@@ -128,6 +118,26 @@ func TestListsAreThoseOfTheAPI(t *testing.T) {
 		if message := row.Cells[len(row.Cells)-1]; message != "quorum of "+list.Items[i].Name {
 			t.Errorf("row %d has the message %v", i, message)
 		}
+	}
+}
+
+// TestWatchCacheShares: objects that the watch cache reads from events share parts.
+func TestWatchCacheShares(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	newest := ""
+	for _, name := range []string{"a", "b"} {
+		desired := valid(name)
+		desired.Spec.Pod = &v1beta2.PodPolicy{NodeSelector: map[string]string{"disk": "fast"}}
+		newest = create(t, storage, desired).ResourceVersion
+	}
+	obj, err := storage.EtcdCluster.List(requestContext(t), &metainternalversion.ListOptions{ResourceVersion: newest, ResourceVersionMatch: metav1.ResourceVersionMatchNotOlderThan})
+	if err != nil {
+		t.Fatal(err)
+	}
+	list, ok := obj.(*v1beta2.EtcdClusterList)
+	if !ok || len(list.Items) != 2 || list.Items[0].Spec.Pod == nil || list.Items[0].Spec.Pod != list.Items[1].Spec.Pod {
+		t.Errorf("two objects with equal pod policies do not share them: %v", obj)
 	}
 }
 

@@ -35,9 +35,9 @@ func commitLog(dir string) (last uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	var from walpb.Snapshot
+	from := &walpb.Snapshot{}
 	for _, s := range snapshots {
-		if s.Index >= from.Index {
+		if s.GetIndex() >= from.GetIndex() {
 			from = s
 		}
 	}
@@ -50,10 +50,10 @@ func commitLog(dir string) (last uint64, err error) {
 	if err != nil {
 		return 0, err
 	}
-	last = max(state.Commit, from.Index)
+	last = max(state.GetCommit(), from.GetIndex())
 	if n := len(entries); n > 0 {
-		last = max(last, entries[n-1].Index)
+		last = max(last, entries[n-1].GetIndex())
 	}
-	state.Commit = last
+	state.Commit = &last
 	return last, w.Save(state, nil)
 }

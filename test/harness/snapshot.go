@@ -16,6 +16,7 @@ import (
 
 	"go.etcd.io/bbolt"
 	"go.etcd.io/etcd/api/v3/mvccpb"
+	"google.golang.org/protobuf/proto"
 )
 
 // Snapshot is what is in a file with a snapshot.
@@ -78,7 +79,7 @@ func keysOf(file string) (Data, error) {
 		}
 		return bucket.ForEach(func(revision, value []byte) error {
 			var kv mvccpb.KeyValue
-			if err := kv.Unmarshal(value); err != nil {
+			if err := proto.Unmarshal(value, &kv); err != nil {
 				return err
 			}
 			switch {

@@ -23,12 +23,16 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore/storetest"
 )
 
+// ofMembers ends the names of the programs of the minor version that package etcdtest embeds. An older etcd
+// does not start on the data of its members.
+const ofMembers = "-3.7"
+
 // withPrograms makes real programs of one version of etcd the only ones in PATH.
 func withPrograms(t *testing.T) {
 	t.Helper()
 	dir := t.TempDir()
 	for _, name := range []string{"etcd", "etcdutl"} {
-		if err := os.Symlink(storetest.Program(t, name), filepath.Join(dir, name)); err != nil {
+		if err := os.Symlink(storetest.Program(t, name+ofMembers), filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -63,7 +67,7 @@ func survivor(t *testing.T, c *etcdtest.Cluster) (*etcdtest.Member, int) {
 // takes connections, long after it has read its data.
 func startAgain(t *testing.T, m *etcdtest.Member) func() {
 	t.Helper()
-	cmd := exec.CommandContext(t.Context(), storetest.Program(t, "etcd"), "--data-dir="+dataDirOf(m), "--name="+m.Name, "--listen-client-urls="+m.ClientURL,
+	cmd := exec.CommandContext(t.Context(), storetest.Program(t, "etcd"+ofMembers), "--data-dir="+dataDirOf(m), "--name="+m.Name, "--listen-client-urls="+m.ClientURL,
 		"--advertise-client-urls="+m.ClientURL, "--listen-peer-urls="+m.PeerURL, "--initial-advertise-peer-urls="+m.PeerURL, "--initial-cluster="+m.Name+"="+m.PeerURL)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

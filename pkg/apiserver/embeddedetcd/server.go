@@ -93,6 +93,9 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		if _, err = server.guardOnce(ctx, true); err != nil {
 			break
 		}
+		if err = server.keepStorageVersion(ctx); err != nil {
+			break
+		}
 		server.startGuard(ctx)
 		return server, nil
 	case <-server.etcd.Server.StopNotify():

@@ -35,6 +35,21 @@ func (a *proxyAuthorizer) Authorize(ctx context.Context, attributes authorizer.A
 	return a.next.Authorize(ctx, attributes)
 }
 
+// ConditionsAwareAuthorize implements authorizer.Authorizer.
+func (a *proxyAuthorizer) ConditionsAwareAuthorize(ctx context.Context, attributes authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	if a.isProxiedRequest(ctx, attributes) {
+		return authorizer.ConditionsAwareDecisionFromParts(authorizer.DecisionAllow, reason, nil)
+	}
+	return a.next.ConditionsAwareAuthorize(ctx, attributes)
+}
+
+// EvaluateConditions implements authorizer.Authorizer. Only decisions of next have conditions.
+func (a *proxyAuthorizer) EvaluateConditions(
+	ctx context.Context, decision authorizer.ConditionsAwareDecision, data authorizer.ConditionsData,
+) (authorizer.Decision, string, error) {
+	return a.next.EvaluateConditions(ctx, decision, data)
+}
+
 // isProxiedRequest is true only for the attributes that the kube-apiserver has authorized: this
 // user, and this method and path. Other attributes within the same request are new, such as
 // those of an impersonation, of a patch that creates an object, or of an admission policy.

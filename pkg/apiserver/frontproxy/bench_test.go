@@ -132,6 +132,14 @@ func (r *recorder) Authorize(_ context.Context, a authorizer.Attributes) (author
 	return authorizer.DecisionAllow, "", nil
 }
 
+func (r *recorder) ConditionsAwareAuthorize(ctx context.Context, a authorizer.Attributes) authorizer.ConditionsAwareDecision {
+	return authorizer.ConditionsAwareDecisionFromParts(r.Authorize(ctx, a))
+}
+
+func (r *recorder) EvaluateConditions(context.Context, authorizer.ConditionsAwareDecision, authorizer.ConditionsData) (authorizer.Decision, string, error) {
+	return authorizer.DecisionDeny, "evaluated by the next authorizer", nil
+}
+
 // bench is the part of the server's handler chain that authenticates and authorizes.
 type bench struct {
 	proxyCA, clientCA *signingCA

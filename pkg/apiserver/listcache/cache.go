@@ -63,7 +63,7 @@ func (c *cache) find(object metav1.Object, now time.Time) []byte {
 // follow it. All items are estimated by the size of one. Otherwise the next list would find few of
 // the encodings, for all of the memory.
 func (c *cache) isUseful(items items, size int) bool {
-	return (int64(items.number())+items.following)*int64(size) <= 2*c.space.limit.Load()
+	return (int64(len(items.objects))+items.following)*int64(size) <= 2*c.space.limit.Load()
 }
 
 // isSame is true if both are the same slice. An empty one has no address.

@@ -32,30 +32,25 @@ func (j *jsonLists) encode(next runtime.Encoder, list runtime.Object, items item
 	if !found || !bytes.HasSuffix(head, []byte(`"items":[`)) {
 		return false, nil
 	}
-	expander := &expander{items: items}
-	first := expander.object(0)
-	if first == nil {
-		return false, nil
-	}
-	now, remember := j.clock.Now(), j.cache.isUseful(items, first.Size())
+	now, remember := j.clock.Now(), j.cache.isUseful(items, items.objects[0].Size())
 	var scratch bytes.Buffer
 	encoder := json.NewEncoder(&scratch)
 	return true, writeList(w, head[:1], func(w io.Writer) error {
 		separator := head[1:]
-		for i := range items.number() {
+		for _, item := range items.objects {
 			if _, err := w.Write(separator); err != nil {
 				return err
 			}
 			separator = []byte(",")
-			data := j.cache.find(items.at(i), now)
+			data := j.cache.find(item, now)
 			if data == nil {
 				scratch.Reset()
-				if err := encoder.Encode(expander.object(i)); err != nil {
+				if err := encoder.Encode(item); err != nil {
 					return err
 				}
 				data = bytes.TrimSuffix(scratch.Bytes(), []byte("\n"))
 				if remember {
-					j.cache.put(items.at(i), bytes.Clone(data), now)
+					j.cache.put(item, bytes.Clone(data), now)
 				}
 			}
 			if _, err := w.Write(data); err != nil {

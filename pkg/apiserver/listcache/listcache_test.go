@@ -44,7 +44,7 @@ func newBoth(t testing.TB) both {
 		t.Fatal(err)
 	}
 	plain := serializer.NewCodecFactory(scheme, serializer.WithStreamingCollectionEncodingToJSON(), serializer.WithStreamingCollectionEncodingToProtobuf())
-	return both{plain: plain, cached: NewSerializer(plain, clocktesting.NewFakeClock(time.Now())), scheme: scheme}
+	return both{plain: plain, cached: NewSerializer(plain, v1beta2.SchemeGroupVersion, clocktesting.NewFakeClock(time.Now())), scheme: scheme}
 }
 
 // encode returns the bytes that the serializer writes, and the sizes of its writes.
@@ -161,6 +161,43 @@ func TestItemsAreEncodedOnce(t *testing.T) {
 	}
 }
 
+// TestAllocators: the generic server encodes with an allocator if an encoder takes one. The result is
+// the same, and remembered.
+func TestAllocators(t *testing.T) {
+	t.Parallel()
+	b := newBoth(t)
+	for _, info := range b.cached.SupportedMediaTypes() {
+		allocating, ok := b.cached.EncoderForVersion(info.Serializer, v1beta2.SchemeGroupVersion).(runtime.EncoderWithAllocator)
+		if !ok {
+			continue
+		}
+		list := sample(2)
+		want, _ := encode(t, b.plain, info.MediaType, false, list)
+		for range 2 {
+			var got bytes.Buffer
+			if err := allocating.EncodeWithAllocator(list, &got, &runtime.Allocator{}); err != nil || got.String() != want {
+				t.Errorf("%s: got %q and %v, want %q", info.MediaType, got.String(), err, want)
+			}
+			if info.MediaType != runtime.ContentTypeYAML {
+				list.Items[0].Spec.Version = "3.5.0" // It is not read again.
+			}
+		}
+	}
+}
+
+// TestOtherVersions: lists of another version than that of the objects are left to the next encoder.
+func TestOtherVersions(t *testing.T) {
+	t.Parallel()
+	b := newBoth(t)
+	for _, info := range b.cached.SupportedMediaTypes() {
+		for _, version := range []runtime.GroupVersioner{metav1.SchemeGroupVersion, runtime.InternalGroupVersioner} {
+			if made, ok := b.cached.EncoderForVersion(info.Serializer, version).(*encoder); ok {
+				t.Errorf("%s of %s: got %v", info.MediaType, version.Identifier(), made)
+			}
+		}
+	}
+}
+
 func TestOtherObjectsAreEncodedAgain(t *testing.T) {
 	t.Parallel()
 	for name, change := range map[string]func(*v1beta2.EtcdCluster){
@@ -262,7 +299,7 @@ func TestUnusedEncodingsAreForgotten(t *testing.T) {
 	t.Parallel()
 	b := newBoth(t)
 	synctest.Test(t, func(t *testing.T) {
-		cached := NewSerializer(b.plain, clock.RealClock{})
+		cached := NewSerializer(b.plain, v1beta2.SchemeGroupVersion, clock.RealClock{})
 		b.cached = cached
 		ctx, cancel := context.WithCancel(t.Context())
 		go cached.Run(ctx)

@@ -34,24 +34,22 @@ func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items 
 	}
 	content, found := bytes.CutPrefix(frame.Bytes(), magic)
 	unknown := &runtime.Unknown{}
-	expander := &expander{items: items}
-	first := expander.object(0)
-	if !found || first == nil {
+	if !found {
 		return false, nil
 	}
 	if err := unknown.Unmarshal(content); err != nil {
 		return false, fmt.Errorf("read the frame of a list: %w", err)
 	}
-	now, remember := p.clock.Now(), p.cache.isUseful(items, first.Size())
-	encoded := make([][]byte, items.number())
+	now, remember := p.clock.Now(), p.cache.isUseful(items, items.objects[0].Size())
+	encoded := make([][]byte, len(items.objects))
 	size := len(unknown.Raw)
 	scratch := make([]byte, 0, 1+binary.MaxVarintLen64)
-	for i := range encoded {
+	for i, item := range items.objects {
 		n := 0
-		if encoded[i] = p.cache.find(items.at(i), now); encoded[i] != nil {
+		if encoded[i] = p.cache.find(item, now); encoded[i] != nil {
 			n = len(encoded[i])
 		} else {
-			n = expander.object(i).Size()
+			n = item.Size()
 		}
 		size += len(appendHead(scratch[:0], n)) + n
 	}
@@ -64,11 +62,11 @@ func (p *protobufLists) encode(next runtime.Encoder, list runtime.Object, items 
 					return written, err
 				}
 				if data == nil {
-					if data, err = marshal(expander.object(i), memory); err != nil {
+					if data, err = marshal(items.objects[i], memory); err != nil {
 						return written, err
 					}
 					if remember {
-						p.cache.put(items.at(i), data, now)
+						p.cache.put(items.objects[i], data, now)
 					} else {
 						memory = data
 					}

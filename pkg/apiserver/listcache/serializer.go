@@ -10,14 +10,17 @@ import (
 	"sync"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/utils/clock"
 )
 
 // Serializer is a serializer that remembers the encodings of the items of lists, as JSON and as
-// protobuf. It leaves every other object and every other format to another serializer.
+// protobuf, in the version that is also the in-memory version. It leaves every other object, format
+// and version to another serializer.
 type Serializer struct {
 	runtime.NegotiatedSerializer
 
+	version  schema.GroupVersion
 	clock    clock.WithTicker
 	encoders map[runtime.Encoder]listEncoder
 	space    *space
@@ -31,10 +34,12 @@ type listEncoder interface {
 	encode(next runtime.Encoder, list runtime.Object, items items, w io.Writer) (bool, error)
 }
 
-// NewSerializer returns a serializer that leaves to next what is not a list. Without Run, encodings
-// are never forgotten, and take at most 64 MiB.
-func NewSerializer(next runtime.NegotiatedSerializer, c clock.WithTicker) *Serializer {
-	s := &Serializer{NegotiatedSerializer: next, clock: c, encoders: map[runtime.Encoder]listEncoder{}, space: newSpace(smallestSpace)}
+// NewSerializer returns a serializer that leaves to next what is not a list of the version. Without Run,
+// encodings are never forgotten, and take at most 64 MiB.
+func NewSerializer(next runtime.NegotiatedSerializer, version schema.GroupVersion, c clock.WithTicker) *Serializer {
+	s := &Serializer{
+		NegotiatedSerializer: next, version: version, clock: c, encoders: map[runtime.Encoder]listEncoder{}, space: newSpace(smallestSpace),
+	}
 	for _, info := range next.SupportedMediaTypes() {
 		cache := newCache(s.space)
 		switch info.MediaType {
@@ -71,12 +76,14 @@ func (s *Serializer) Run(ctx context.Context) {
 // EncoderForVersion implements runtime.NegotiatedSerializer.
 func (s *Serializer) EncoderForVersion(serializer runtime.Encoder, version runtime.GroupVersioner) runtime.Encoder {
 	next := s.NegotiatedSerializer.EncoderForVersion(serializer, version)
-	return &encoder{Encoder: next, lists: s.encoders[serializer]}
+	if lists := s.encoders[serializer]; lists != nil && version.Identifier() == s.version.Identifier() {
+		return &encoder{Encoder: next, lists: lists}
+	}
+	return next
 }
 
 type encoder struct {
 	runtime.Encoder
-	// lists is nil if all lists are left to the next encoder.
 	lists listEncoder
 }
 
@@ -84,25 +91,24 @@ var _ runtime.EncoderWithAllocator = &encoder{}
 
 // Encode implements runtime.Encoder.
 func (e *encoder) Encode(obj runtime.Object, w io.Writer) error {
-	if e.lists != nil {
-		if items := itemsOf(obj); items.number() > 0 {
-			if done, err := e.lists.encode(e.Encoder, obj, items, w); done || err != nil {
-				return err
-			}
-		}
-	}
-	if list, ok := obj.(List); ok {
-		obj = list.Expand()
-	}
-	return e.Encoder.Encode(obj, w)
+	return e.encode(e.Encoder, obj, w)
 }
 
-// EncodeWithAllocator implements runtime.EncoderWithAllocator. Only watches use it.
+// EncodeWithAllocator implements runtime.EncoderWithAllocator, which the generic server prefers to Encode.
 func (e *encoder) EncodeWithAllocator(obj runtime.Object, w io.Writer, memory runtime.MemoryAllocator) error {
 	if next, ok := e.Encoder.(runtime.EncoderWithAllocator); ok {
-		return next.EncodeWithAllocator(obj, w, memory)
+		return e.encode(runtime.NewEncoderWithAllocator(next, memory), obj, w)
 	}
-	return e.Encoder.Encode(obj, w)
+	return e.Encode(obj, w)
+}
+
+func (e *encoder) encode(next runtime.Encoder, obj runtime.Object, w io.Writer) error {
+	if items := itemsOf(obj); len(items.objects) > 0 {
+		if done, err := e.lists.encode(next, obj, items, w); done || err != nil {
+			return err
+		}
+	}
+	return next.Encode(obj, w)
 }
 
 // writeSize is how much is written at once: each write to a connection wakes the goroutine that

@@ -75,5 +75,9 @@ func (o *Options) delegatedAuthorizer() (authorizer.Authorizer, error) {
 	if err != nil {
 		return nil, err
 	}
-	return union.New(authorizerfactory.NewPrivilegedGroups(flags.AlwaysAllowGroups...), paths, delegating), nil
+	return union.New(
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-groups", Authorizer: authorizerfactory.NewPrivilegedGroups(flags.AlwaysAllowGroups...)},
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/always-allow-paths", Authorizer: paths},
+		union.NamedAuthorizer{AuthorizerName: "kubernetes.io/webhook", Authorizer: delegating},
+	)
 }

@@ -30,7 +30,6 @@ func (o *Options) Config(certificate dynamiccertificates.CertKeyContentProvider)
 	if o.embedded != nil {
 		config.IsStorageFull = o.embedded.IsFull
 	}
-	config.Tracing = o.Recommended.Traces.ConfigFile != ""
 	generic := config.Generic
 	if err := o.ServerRun.ApplyTo(&generic.Config); err != nil {
 		return nil, err

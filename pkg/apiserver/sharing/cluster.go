@@ -16,8 +16,9 @@ const (
 	longestString = 256
 	// partLimit is for pod policies and managed fields.
 	partLimit = 1024
-	// kindLimit is for conditions without times.
-	kindLimit = 4096
+	// longestPart is the longest encoding of a part that is shared, in bytes. Tables keep parts that no
+	// cluster has any more, so without a bound the versions of one large object would fill the memory.
+	longestPart = 8192
 )
 
 // Clusters shares equal parts between EtcdClusters.
@@ -25,7 +26,6 @@ type Clusters struct {
 	strings *table[string, string]
 	pods    *table[string, *v1beta2.PodPolicy]
 	fields  *table[string, *metav1.FieldsV1]
-	kinds   *table[v1beta2.ClusterCondition, *v1beta2.ClusterCondition]
 }
 
 // NewClusters returns a Clusters that knows no parts.
@@ -34,7 +34,6 @@ func NewClusters() *Clusters {
 		strings: newTable[string, string](stringLimit),
 		pods:    newTable[string, *v1beta2.PodPolicy](partLimit),
 		fields:  newTable[string, *metav1.FieldsV1](partLimit),
-		kinds:   newTable[v1beta2.ClusterCondition, *v1beta2.ClusterCondition](kindLimit),
 	}
 }
 
@@ -45,6 +44,9 @@ func (c *Clusters) share(cluster *v1beta2.EtcdCluster) {
 	c.shareMetadata(&cluster.ObjectMeta, own)
 	c.shareSpec(&cluster.Spec)
 	c.shareStatus(&cluster.Status, own)
+	// A quantity remembers its text when an encoder first asks for the text. Requests encode the objects
+	// of the watch cache at the same time, and none may write to them.
+	_ = cluster.Size()
 }
 
 func (c *Clusters) shareMetadata(meta *metav1.ObjectMeta, own ownStrings) {
@@ -75,6 +77,16 @@ func (c *Clusters) shareStatus(status *v1beta2.ClusterStatus, own ownStrings) {
 		own = append(own, member.Name)
 		own.share(&member.Pod, &member.Claim)
 		c.shareStrings(&member.Node, &member.Version, (*string)(&member.Role), (*string)(&member.Healthy), &member.Reason)
+	}
+	status.Conditions = exactly(status.Conditions)
+	for i := range status.Conditions {
+		condition := &status.Conditions[i]
+		c.shareStrings((*string)(&condition.Type), (*string)(&condition.Status), &condition.Reason, &condition.Message)
+		for _, at := range []*string{&condition.LastUpdateTime, &condition.LastTransitionTime} {
+			if !own.share(at) {
+				own = append(own, *at)
+			}
+		}
 	}
 	own.share(&status.Leader)
 	for _, names := range []*[]string{&status.Members.Ready, &status.Members.Unready} {
@@ -116,6 +128,9 @@ func (c *Clusters) sharedPod(pod *v1beta2.PodPolicy) *v1beta2.PodPolicy {
 	if pod == nil {
 		return nil
 	}
+	if pod.Size() > longestPart {
+		return pod
+	}
 	encoded, err := pod.Marshal()
 	if err != nil {
 		return pod
@@ -123,18 +138,10 @@ func (c *Clusters) sharedPod(pod *v1beta2.PodPolicy) *v1beta2.PodPolicy {
 	return c.pods.get(string(encoded), pod)
 }
 
-// sharedKind returns an equal condition.
-func (c *Clusters) sharedKind(kind v1beta2.ClusterCondition) *v1beta2.ClusterCondition {
-	if len(kind.Message) > longestString {
-		return &kind
-	}
-	return c.kinds.get(kind, &kind)
-}
-
 // sharedFields returns equal managed fields.
 func (c *Clusters) sharedFields(fields *metav1.FieldsV1) *metav1.FieldsV1 {
-	if fields == nil {
-		return nil
+	if fields == nil || len(fields.GetRawBytes()) > longestPart {
+		return fields
 	}
 	return c.fields.get(fields.GetRawString(), fields)
 }

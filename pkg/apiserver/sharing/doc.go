@@ -3,8 +3,7 @@
 
 // Package sharing lets the EtcdClusters in the watch cache share equal parts. Most strings, pod
 // policies and managed fields are the same in many clusters, and decoding an object allocates each
-// of them again. Only objects of the watch cache share parts: nothing changes these. The watch cache
-// holds a Cluster, not an EtcdCluster, so that a list does not copy objects (stored.go). Start at
-// cluster.go; etcd.go stands between etcd and the watch cache, storage.go between the watch cache and
-// requests.
+// of them again. Only objects of the watch cache share parts, because nothing changes these. They keep
+// the types of the API: if an object arrives in another form, it takes more memory, and nothing else
+// happens. Start at storage.go; cluster.go says which parts are shared.
 package sharing

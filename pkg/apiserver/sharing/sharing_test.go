@@ -6,7 +6,9 @@ package sharing
 import (
 	"fmt"
 	"math/rand/v2"
+	"strings"
 	"testing"
+	"time"
 	"unsafe"
 
 	"github.com/google/go-cmp/cmp"
@@ -15,7 +17,6 @@ import (
 	metafuzzer "k8s.io/apimachinery/pkg/apis/meta/fuzzer"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
-	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
 	"k8s.io/apimachinery/pkg/watch"
 
@@ -24,8 +25,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// TestNothingIsLost: with random objects, what the watch cache holds expands to the object that it was
-// made from, and so do the objects that were made earlier.
+// TestNothingIsLost: random objects are equal to what they were before they shared parts, and so are
+// the objects that shared them earlier.
 func TestNothingIsLost(t *testing.T) {
 	t.Parallel()
 	scheme := runtime.NewScheme()
@@ -34,8 +35,7 @@ func TestNothingIsLost(t *testing.T) {
 	}
 	random := fuzzer.FuzzerFor(fuzzer.MergeFuzzerFuncs(metafuzzer.Funcs, etcdfuzzer.Funcs), etcdfuzzer.Source{PCG: rand.NewPCG(1, 2)}, serializer.NewCodecFactory(scheme))
 	clusters := NewClusters()
-	var made []Cluster
-	var want []*v1beta2.EtcdCluster
+	var got, want []*v1beta2.EtcdCluster
 	for i := range 300 {
 		cluster := &v1beta2.EtcdCluster{}
 		switch i % 4 {
@@ -47,66 +47,13 @@ func TestNothingIsLost(t *testing.T) {
 			cluster.Name = "empty"
 		}
 		want = append(want, cluster.DeepCopy())
-		made = append(made, clusters.newCluster(cluster))
+		clusters.share(cluster)
+		got = append(got, cluster)
 	}
-	list := &ClusterList{ListMeta: metav1.ListMeta{ResourceVersion: "7", Continue: "more"}, Items: made}
-	whole, ok := list.Expand().(*v1beta2.EtcdClusterList)
-	if !ok || whole.ListMeta != list.ListMeta || len(whole.Items) != len(want) {
-		t.Fatalf("the list is %T with %d items", list.Expand(), len(whole.Items))
-	}
-	scratch := made[0].Expand()
-	for i := range made {
-		made[i].ExpandInto(scratch)
-		for how, got := range map[string]runtime.Object{
-			"expanded": made[i].Expand(), "overwritten": scratch, "copied": made[i].DeepCopyObject(), "in a list": &whole.Items[i],
-		} {
-			if diff := cmp.Diff(want[i], got); diff != "" {
-				t.Fatalf("object %d differs when it is %s: %s", i, how, diff)
-			}
+	for i := range got {
+		if diff := cmp.Diff(want[i], got[i]); diff != "" {
+			t.Fatalf("object %d differs: %s", i, diff)
 		}
-	}
-}
-
-// TestManyConditions: the conditions of a cluster that has too many for small indexes are kept, and
-// an overwritten object does not overwrite them.
-func TestManyConditions(t *testing.T) {
-	t.Parallel()
-	many, few := running("many"), running("few")
-	for i := range maxConditions {
-		many.Status.Conditions = append(many.Status.Conditions, v1beta2.ClusterCondition{LastUpdateTime: fmt.Sprint(i)})
-	}
-	want := many.DeepCopy()
-	clusters := NewClusters()
-	large, small := clusters.newCluster(many), clusters.newCluster(few)
-	scratch := large.Expand()
-	small.ExpandInto(scratch)
-	if diff := cmp.Diff(want, large.Expand()); diff != "" {
-		t.Errorf("the cluster with many conditions differs: %s", diff)
-	}
-	if got, ok := scratch.(*v1beta2.EtcdCluster); !ok || len(got.Status.Conditions) != 1 {
-		t.Errorf("the cluster with one condition became %v", scratch)
-	}
-}
-
-// TestKindOfAnObject: the kind of an object is known, and nothing that sets the kind changes the
-// object. An encoder sets it.
-func TestKindOfAnObject(t *testing.T) {
-	t.Parallel()
-	named := running("a")
-	named.SetGroupVersionKind(v1beta2.SchemeGroupVersion.WithKind("EtcdCluster"))
-	want := named.DeepCopy()
-	clusters := NewClusters()
-	made := clusters.newCluster(named)
-	if got := made.GetObjectKind().GroupVersionKind(); got != want.GroupVersionKind() {
-		t.Errorf("the kind is %v, want %v", got, want.GroupVersionKind())
-	}
-	made.GetObjectKind().SetGroupVersionKind(schema.GroupVersionKind{Kind: "changed"})
-	if diff := cmp.Diff(want, made.Expand()); diff != "" {
-		t.Errorf("the object was changed: %s", diff)
-	}
-	nameless := clusters.newCluster(running("b"))
-	if got := nameless.GetObjectKind().GroupVersionKind(); !got.Empty() {
-		t.Errorf("the kind is %v, want none", got)
 	}
 }
 
@@ -134,22 +81,20 @@ func running(name string) *v1beta2.EtcdCluster {
 
 func isOne(a, b string) bool { return a == b && unsafe.StringData(a) == unsafe.StringData(b) }
 
-func TestEqualPartsAreShared(t *testing.T) {
-	t.Parallel()
-	clusters := NewClusters()
-	a, b := running("a"), running("b")
-	made := [2]Cluster{clusters.newCluster(a), clusters.newCluster(b)}
-	member, first, second := a.Status.MemberStatuses[0], made[0].content, made[1].content
+// expectShared fails for each part that two objects made by running do not share.
+func expectShared(t *testing.T, a, b *v1beta2.EtcdCluster) {
+	t.Helper()
+	member, first, second := a.Status.MemberStatuses[0], a.Status.Conditions[0], b.Status.Conditions[0]
 	for what, shared := range map[string]bool{
 		"namespace":       isOne(a.Namespace, b.Namespace),
 		"version":         isOne(a.Spec.Version, b.Spec.Version),
-		"condition":       first.conditions[0].kind == second.conditions[0].kind,
+		"condition":       isOne(string(first.Type), string(second.Type)),
 		"pod policy":      a.Spec.Pod == b.Spec.Pod,
 		"managed fields":  a.ManagedFields[0].FieldsV1 == b.ManagedFields[0].FieldsV1,
 		"pod of a member": isOne(member.Name, member.Pod) && isOne(member.Name, member.Claim),
-		"times":           len(first.times) == 1 && cap(first.times) == 1,
+		"times":           isOne(first.LastUpdateTime, first.LastTransitionTime),
 		"label":           isOne(a.Labels["name"], a.Name),
-		"capacity":        cap(a.Status.MemberStatuses) == 1 && cap(a.ManagedFields) == 1,
+		"capacity":        cap(a.Status.MemberStatuses) == 1 && cap(a.ManagedFields) == 1 && cap(a.Status.Conditions) == 1,
 	} {
 		if !shared {
 			t.Errorf("%s: not shared", what)
@@ -158,6 +103,31 @@ func TestEqualPartsAreShared(t *testing.T) {
 	// The cache of encodings recognizes an object by the address of its managed fields.
 	if &a.ManagedFields[0] == &b.ManagedFields[0] {
 		t.Error("two objects have the same slice of managed fields")
+	}
+}
+
+func TestEqualPartsAreShared(t *testing.T) {
+	t.Parallel()
+	clusters := NewClusters()
+	a, b := running("a"), running("b")
+	clusters.share(a)
+	clusters.share(b)
+	expectShared(t, a, b)
+}
+
+// TestLargePartsAreNotRemembered: otherwise the versions of one object of a tenant would fill the memory.
+func TestLargePartsAreNotRemembered(t *testing.T) {
+	t.Parallel()
+	clusters := NewClusters()
+	for i := range 10 {
+		cluster := running("a")
+		text := fmt.Sprint(i) + strings.Repeat("x", longestPart)
+		cluster.Spec.Pod.NodeSelector["a"] = text
+		cluster.ManagedFields[0].FieldsV1 = metav1.NewFieldsV1(text)
+		clusters.share(cluster)
+	}
+	if pods, fields := len(clusters.pods.recent), len(clusters.fields.recent); pods != 0 || fields != 0 {
+		t.Errorf("%d pod policies and %d managed fields are remembered, want none", pods, fields)
 	}
 }
 
@@ -191,14 +161,41 @@ func TestTableIsBounded(t *testing.T) {
 	}
 }
 
+// timed is an event's object as the storage of the watch cache wraps it.
+type timed struct{ runtime.Object }
+
+func (timed) RecordTime() time.Time    { return time.Time{} }
+func (w timed) Unwrap() runtime.Object { return w.Object }
+
+// TestWatchedObjectsAreShared: the objects of events share parts, with the wrapping of the storage
+// and without, and stay wrapped.
+func TestWatchedObjectsAreShared(t *testing.T) {
+	t.Parallel()
+	from := watch.NewFakeWithChanSize(3, false)
+	w := cacheSource{clusters: NewClusters()}.share(from)
+	a, b := running("a"), running("b")
+	from.Add(a)
+	from.Add(timed{b})
+	from.Action(watch.Bookmark, &v1beta2.EtcdRestore{})
+	from.Stop()
+	var got []runtime.Object
+	for event := range w.ResultChan() {
+		got = append(got, event.Object)
+	}
+	if len(got) != 3 || got[0] != runtime.Object(a) || got[1] != (timed{b}) {
+		t.Fatalf("the watch has %v", got)
+	}
+	expectShared(t, a, b)
+}
+
 // TestStoppedWatch: a watch whose reader stops before it has read everything ends.
 func TestStoppedWatch(t *testing.T) {
 	t.Parallel()
 	from := watch.NewFakeWithChanSize(2, false)
-	w := sharingStorage{clusters: NewClusters()}.share(from)
+	w := cacheSource{clusters: NewClusters()}.share(from)
 	from.Add(running("a"))
 	from.Add(running("b"))
-	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(*Cluster).GetName() != "a" {
+	if event := <-w.ResultChan(); event.Type != watch.Added || event.Object.(*v1beta2.EtcdCluster).Name != "a" {
 		t.Fatalf("the first event is %v", event)
 	}
 	w.Stop()

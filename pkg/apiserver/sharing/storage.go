@@ -8,10 +8,9 @@ import (
 	"fmt"
 	"sync"
 
-	"k8s.io/apimachinery/pkg/fields"
-	"k8s.io/apimachinery/pkg/labels"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/apiserver/pkg/storage/cacher"
@@ -21,6 +20,10 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
+
+// pageSize is how many objects the watch cache decodes before they share parts. A decoded object
+// takes three times the memory.
+const pageSize = 1000
 
 // WatchCaches lets the EtcdClusters in the watch cache of a getter share equal parts. The getter
 // must use watch caches.
@@ -41,7 +44,7 @@ func (g sharingGetter) GetRESTOptions(resource schema.GroupResource, example run
 }
 
 // newCachedStorage returns a storage with a watch cache, as the generic server has it. Only the
-// watch cache and its lists share parts: what a request reads from etcd may be changed.
+// watch cache shares parts: what a request reads from etcd may be changed.
 func newCachedStorage(
 	config *storagebackend.ConfigForResource, prefix string, keyFunc func(obj runtime.Object) (string, error),
 	newFunc func() runtime.Object, newListFunc func() runtime.Object, attributes storage.AttrFunc,
@@ -51,80 +54,102 @@ func newCachedStorage(
 	if err != nil {
 		return nil, nil, err
 	}
-	sharing := sharingStorage{Interface: raw, clusters: NewClusters()}
 	cached, err := cacher.NewCacherFromConfig(cacher.Config{
-		Storage:             sharing,
+		Storage:             cacheSource{Interface: raw, clusters: NewClusters()},
 		Versioner:           storage.APIObjectVersioner{},
 		GroupResource:       config.GroupResource,
 		EventsHistoryWindow: config.EventsHistoryWindow,
 		ResourcePrefix:      prefix,
 		KeyFunc:             keyFunc,
-		NewFunc: func() runtime.Object {
-			empty := sharing.clusters.newCluster(&v1beta2.EtcdCluster{})
-			return &empty
-		},
-		NewListFunc:  func() runtime.Object { return &ClusterList{} },
-		GetAttrsFunc: attributesOf(attributes),
-		IndexerFuncs: triggers,
-		Indexers:     indexers,
-		Codec:        config.Codec,
+		NewFunc:             newFunc,
+		NewListFunc:         newListFunc,
+		GetAttrsFunc:        attributes,
+		IndexerFuncs:        triggers,
+		Indexers:            indexers,
+		Codec:               config.Codec,
 	})
 	if err != nil {
 		destroyRaw()
 		return nil, nil, fmt.Errorf("watch cache: %w", err)
 	}
-	delegator := cacher.NewCacheDelegator(cached, sharing)
-	return clusterStorage{delegator}, sync.OnceFunc(func() {
+	delegator := cacher.NewCacheDelegator(cached, raw)
+	return delegator, sync.OnceFunc(func() {
 		delegator.Stop()
 		cached.Stop()
 		destroyRaw()
 	}), nil
 }
 
-// attributesOf returns the labels and fields of what the watch cache holds. No selector can name a
-// condition.
-func attributesOf(of storage.AttrFunc) storage.AttrFunc {
-	return func(obj runtime.Object) (labels.Set, fields.Set, error) {
-		if cluster, ok := obj.(*Cluster); ok {
-			obj = &cluster.content.cluster
-		}
-		return of(obj)
-	}
+// cacheSource is etcd as the watch cache reads it: its objects share equal parts.
+type cacheSource struct {
+	storage.Interface
+	clusters *Clusters
 }
 
-// clusterStorage is the storage with the watch cache. It expands what a request reads from the watch
-// cache, unless the request reads into a ClusterList.
-type clusterStorage struct{ storage.Interface }
-
-// NewList returns a list for GetList that takes little memory.
-func (s clusterStorage) NewList() runtime.Object { return &ClusterList{} }
-
-// Get implements storage.Interface.
-func (s clusterStorage) Get(ctx context.Context, key string, options storage.GetOptions, out runtime.Object) error {
-	cluster, ok := out.(*v1beta2.EtcdCluster)
-	if !ok || options.ResourceVersion == "" {
-		// The watch cache is not read without a version.
-		return s.Interface.Get(ctx, key, options, out)
-	}
-	found := &Cluster{}
-	err := s.Interface.Get(ctx, key, options, found)
-	*cluster = v1beta2.EtcdCluster{}
-	if err == nil && found.content != nil {
-		found.expandInto(cluster)
-	}
-	return err
-}
-
-// GetList implements storage.Interface.
-func (s clusterStorage) GetList(ctx context.Context, key string, options storage.ListOptions, out runtime.Object) error {
-	list, ok := out.(*v1beta2.EtcdClusterList)
-	if !ok {
-		return s.Interface.GetList(ctx, key, options, out)
-	}
-	found := &ClusterList{}
-	if err := s.Interface.GetList(ctx, key, options, found); err != nil {
+// GetList implements storage.Interface. A page may have fewer objects than desired; its token leads
+// to the next ones.
+func (s cacheSource) GetList(ctx context.Context, key string, options storage.ListOptions, out runtime.Object) error {
+	options.Predicate.Limit = min(options.Predicate.Limit, pageSize)
+	if err := s.Interface.GetList(ctx, key, options, out); err != nil {
 		return err
 	}
-	found.expandInto(list)
+	if list, ok := out.(*v1beta2.EtcdClusterList); ok {
+		for i := range list.Items {
+			s.clusters.share(&list.Items[i])
+		}
+	}
 	return nil
 }
+
+// Watch implements storage.Interface.
+func (s cacheSource) Watch(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
+	events, err := s.Interface.Watch(ctx, key, options)
+	if err != nil {
+		return nil, err
+	}
+	return s.share(events), nil
+}
+
+// share returns a watch with the same events. Package watch has a filter that does the same, but its
+// goroutine does not end if the reader stops before it has read all events.
+func (s cacheSource) share(events watch.Interface) watch.Interface {
+	w := &sharingWatch{from: events, result: make(chan watch.Event), stopped: make(chan struct{})}
+	go func() {
+		defer close(w.result)
+		for event := range events.ResultChan() {
+			if cluster, ok := unwrapped(event.Object).(*v1beta2.EtcdCluster); ok {
+				s.clusters.share(cluster)
+			}
+			select {
+			case w.result <- event:
+			case <-w.stopped:
+				return
+			}
+		}
+	}()
+	return w
+}
+
+// unwrapped returns the object that the storage has wrapped to note when it was decoded.
+func unwrapped(obj runtime.Object) runtime.Object {
+	if timed, ok := obj.(storage.WatchEventWithRecordTime); ok {
+		return timed.Unwrap()
+	}
+	return obj
+}
+
+type sharingWatch struct {
+	from    watch.Interface
+	result  chan watch.Event
+	stopped chan struct{}
+	once    sync.Once
+}
+
+// Stop implements watch.Interface.
+func (w *sharingWatch) Stop() {
+	w.once.Do(func() { close(w.stopped) })
+	w.from.Stop()
+}
+
+// ResultChan implements watch.Interface.
+func (w *sharingWatch) ResultChan() <-chan watch.Event { return w.result }

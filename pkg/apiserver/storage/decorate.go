@@ -16,7 +16,7 @@ import (
 // wrapper makes a storage of another one. The list function makes the lists of the kind that is stored.
 type wrapper func(inner storage.Interface, newList func() runtime.Object) storage.Interface
 
-// wrappingGetter returns storages that are wrapped. A storage that makes lists makes them still.
+// wrappingGetter returns storages that are wrapped.
 type wrappingGetter struct {
 	generic.RESTOptionsGetter
 	wrap wrapper
@@ -38,17 +38,7 @@ func (g wrappingGetter) GetRESTOptions(resource schema.GroupResource, example ru
 		if err != nil {
 			return nil, nil, err
 		}
-		wrapped := g.wrap(inner, newListFunc)
-		if lists, ok := inner.(listMaker); ok {
-			return struct {
-				storage.Interface
-				listMaker
-			}{wrapped, lists}, destroy, nil
-		}
-		return wrapped, destroy, nil
+		return g.wrap(inner, newListFunc), destroy, nil
 	}
 	return options, nil
 }
-
-// listMaker is a storage that can read lists into another type than that of the API.
-type listMaker interface{ NewList() runtime.Object }

@@ -14,7 +14,6 @@ import (
 	"google.golang.org/grpc/codes"
 	"google.golang.org/grpc/status"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
@@ -87,34 +86,18 @@ func (g getter) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.RE
 	}}, nil
 }
 
-// withLists is a storage that makes lists.
-type withLists struct{ storage.Interface }
-
-func (withLists) NewList() runtime.Object { return &metav1.PartialObjectMetadataList{} }
-
-// TestListMakerIsKept: a store finds the lists of a storage that is tried again, if it has any.
-func TestListMakerIsKept(t *testing.T) {
+// TestDecorator: the storages of a getter are those that are tried again.
+func TestDecorator(t *testing.T) {
 	t.Parallel()
-	for name, test := range map[string]struct {
-		inner storage.Interface
-		want  bool
-	}{
-		"storage with lists":    {withLists{failing{err: rpctypes.ErrNoLeader}}, true},
-		"storage without lists": {failing{err: rpctypes.ErrNoLeader}, false},
-	} {
-		options, err := RetryUnavailable(getter{test.inner}).GetRESTOptions(schema.GroupResource{}, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		got, _, err := options.Decorator(nil, "", nil, nil, nil, nil, nil, nil)
-		if err != nil {
-			t.Fatal(err)
-		}
-		if lists, ok := got.(interface{ NewList() runtime.Object }); ok != test.want || ok && lists.NewList() == nil {
-			t.Errorf("%s: makes lists: %t, want %t", name, ok, test.want)
-		}
-		if err := got.Create(t.Context(), "/a", nil, nil, 0); !storage.IsUnreachable(err) {
-			t.Errorf("%s: got %v, want that the storage is unreachable", name, err)
-		}
+	options, err := RetryUnavailable(getter{failing{err: rpctypes.ErrNoLeader}}).GetRESTOptions(schema.GroupResource{}, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	got, _, err := options.Decorator(nil, "", nil, nil, nil, nil, nil, nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if err := got.Create(t.Context(), "/a", nil, nil, 0); !storage.IsUnreachable(err) {
+		t.Errorf("got %v, want that the storage is unreachable", err)
 	}
 }

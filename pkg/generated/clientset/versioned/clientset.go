@@ -16,7 +16,7 @@ import (
 )
 
 type Interface interface {
-	Discovery() discovery.DiscoveryInterface
+	Discovery() discovery.DiscoveryInterfaces
 	EtcdV1beta2() etcdv1beta2.EtcdV1beta2Interface
 }
 
@@ -32,7 +32,7 @@ func (c *Clientset) EtcdV1beta2() etcdv1beta2.EtcdV1beta2Interface {
 }
 
 // Discovery retrieves the DiscoveryClient
-func (c *Clientset) Discovery() discovery.DiscoveryInterface {
+func (c *Clientset) Discovery() discovery.DiscoveryInterfaces {
 	if c == nil {
 		return nil
 	}

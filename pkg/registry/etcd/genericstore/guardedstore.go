@@ -6,7 +6,6 @@ package genericstore
 import (
 	"context"
 
-	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	genericregistry "k8s.io/apiserver/pkg/registry/generic/registry"
@@ -20,24 +19,9 @@ import (
 type GuardedStore struct {
 	*genericregistry.Store
 	Guard rights.Guard
-	// lists is the same store, whose lists take less memory.
-	lists *genericregistry.Store
 }
 
 var _ rest.StandardStorage = &GuardedStore{}
-
-// List returns a list that takes little memory. It need not have the type of the API: package
-// listcache encodes it. The lists of the embedded store have the type of the API.
-func (g *GuardedStore) List(ctx context.Context, options *metainternalversion.ListOptions) (runtime.Object, error) {
-	return g.lists.List(ctx, options)
-}
-
-// DeleteCollection deletes all objects of a list.
-func (g *GuardedStore) DeleteCollection(
-	ctx context.Context, validate rest.ValidateObjectFunc, options *metav1.DeleteOptions, listOptions *metainternalversion.ListOptions,
-) (runtime.Object, error) {
-	return g.lists.DeleteCollection(ctx, validate, options, listOptions)
-}
 
 // Create stores a new object.
 func (g *GuardedStore) Create(ctx context.Context, obj runtime.Object, validate rest.ValidateObjectFunc, options *metav1.CreateOptions) (runtime.Object, error) {

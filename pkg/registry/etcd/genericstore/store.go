@@ -21,10 +21,6 @@ type Resource struct {
 	New, NewList     func() runtime.Object
 }
 
-// listMaker is a storage that reads lists into another type than that of the API. Such lists take less
-// memory, and an encoder of package listcache expands them.
-type listMaker interface{ NewList() runtime.Object }
-
 // New returns the store of a kind and the endpoint for its status, which shares the store's
 // connection and watch cache. Both let the guard check the rights that an object needs.
 func New[T Object, S, U any](
@@ -46,13 +42,9 @@ func New[T Object, S, U any](
 		return GuardedStore{}, nil, fmt.Errorf("store of %s: %w", resource.Plural, err)
 	}
 
-	lists := *store
-	if compact, ok := store.Storage.Storage.(listMaker); ok {
-		lists.NewListFunc = compact.NewList
-	}
 	statusStore := *store
 	statusStrategy := NewStatusStrategy(strategy)
 	statusStore.UpdateStrategy = statusStrategy
 	statusStore.ResetFieldsStrategy = statusStrategy
-	return GuardedStore{Store: store, Guard: guard, lists: &lists}, &StatusREST{store: &statusStore, guard: guard}, nil
+	return GuardedStore{Store: store, Guard: guard}, &StatusREST{store: &statusStore, guard: guard}, nil
 }

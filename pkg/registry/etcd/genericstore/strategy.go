@@ -34,10 +34,10 @@ func NewStrategy[T Object, S, U any](typer runtime.ObjectTyper, definition Defin
 func (Strategy[T, S, U]) NamespaceScoped() bool { return true }
 
 // AllowCreateOnUpdate is false: a PUT does not create an object.
-func (Strategy[T, S, U]) AllowCreateOnUpdate() bool { return false }
+func (Strategy[T, S, U]) AllowCreateOnUpdate(context.Context) bool { return false }
 
 // AllowUnconditionalUpdate is true: a PUT without a resourceVersion replaces every version.
-func (Strategy[T, S, U]) AllowUnconditionalUpdate() bool { return true }
+func (Strategy[T, S, U]) AllowUnconditionalUpdate(context.Context) bool { return true }
 
 // Canonicalize does nothing: defaults are set when the object is decoded.
 func (Strategy[T, S, U]) Canonicalize(runtime.Object) {}

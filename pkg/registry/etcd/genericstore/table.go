@@ -34,39 +34,20 @@ type Table[T Object] struct {
 
 var _ rest.TableConvertor = Table[anyObject]{}
 
-// compact is an item of a list that takes less memory than the object of the API.
-type compact interface {
-	// Expand returns the object of the API.
-	Expand() runtime.Object
-	// ExpandInto overwrites what Expand of an item of the same list has returned.
-	ExpandInto(into runtime.Object)
-}
-
 // ConvertToTable implements rest.TableConvertor.
 func (t Table[T]) ConvertToTable(ctx context.Context, object, tableOptions runtime.Object) (*metav1.Table, error) {
 	now := t.Clock.Now()
-	options, _ := tableOptions.(*metav1.TableOptions)
 	table := &metav1.Table{}
 	otherKind := false
-	var expanded runtime.Object
 	add := func(item runtime.Object) error {
-		full := item
-		if small, ok := item.(compact); ok {
-			if expanded == nil {
-				expanded = small.Expand()
-			} else {
-				small.ExpandInto(expanded)
-			}
-			full = expanded
-		}
-		typed, ok := full.(T)
+		typed, ok := item.(T)
 		if !ok {
 			otherKind = true
 			return nil
 		}
 		table.Rows = append(table.Rows, metav1.TableRow{
 			Cells:  t.Row(typed, now),
-			Object: runtime.RawExtension{Object: rowObject(item, options)},
+			Object: runtime.RawExtension{Object: item},
 		})
 		return nil
 	}
@@ -80,20 +61,10 @@ func (t Table[T]) ConvertToTable(ctx context.Context, object, tableOptions runti
 	}
 
 	copyListMeta(table, object)
-	if options == nil || !options.NoHeaders {
+	if options, ok := tableOptions.(*metav1.TableOptions); !ok || !options.NoHeaders {
 		table.ColumnDefinitions = t.Columns
 	}
 	return table, nil
-}
-
-// rowObject returns the object of a row. If the client desires only metadata or nothing, the generic
-// server reads nothing else of the object, so a compact item stays as it is.
-func rowObject(item runtime.Object, options *metav1.TableOptions) runtime.Object {
-	small, ok := item.(compact)
-	if ok && (options == nil || options.IncludeObject == metav1.IncludeObject) {
-		return small.Expand()
-	}
-	return item
 }
 
 func copyListMeta(table *metav1.Table, object runtime.Object) {

@@ -18,7 +18,7 @@ type BackupPlaceApplyConfiguration struct {
 	// storageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
 	StorageType *etcdv1beta2.BackupStorageType `json:"storageType,omitempty"`
 	// The place in the store.
-	RestoreSourceApplyConfiguration `json:",inline"`
+	RestoreSourceApplyConfiguration `json:""`
 	// decryption of an encrypted backup.
 	Decryption *BackupDecryptionApplyConfiguration `json:"decryption,omitempty"`
 	// sha256 of the snapshot that was verified, in hexadecimal. The snapshot that is

@@ -23,7 +23,7 @@ type BackupSpecApplyConfiguration struct {
 	// backupPolicy says how often, how many and how long.
 	BackupPolicy *BackupPolicyApplyConfiguration `json:"backupPolicy,omitempty"`
 	// The place in the store.
-	BackupSourceApplyConfiguration `json:",inline"`
+	BackupSourceApplyConfiguration `json:""`
 	// clientTLSSecret holds the client certificate for etcdEndpoints: etcd-client.crt,
 	// etcd-client.key, etcd-client-ca.crt, or tls.crt, tls.key, ca.crt.
 	ClientTLSSecret *string `json:"clientTLSSecret,omitempty"`

@@ -18,7 +18,7 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	// storageType of the store: S3, ABS, GCS, OSS or PersistentVolumeClaim.
 	StorageType *etcdv1beta2.BackupStorageType `json:"storageType,omitempty"`
 	// The place in the store.
-	BackupSourceApplyConfiguration `json:",inline"`
+	BackupSourceApplyConfiguration `json:""`
 	// schedule in cron form. Empty: only on request.
 	Schedule *string `json:"schedule,omitempty"`
 	// timeZone of the schedule, a name of the IANA database. Default: UTC.

@@ -19,7 +19,7 @@ import (
 //
 // EtcdBackup is one backup of an etcd cluster, or a series of them.
 type EtcdBackupApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:",inline"`
+	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what to back up, the backup location and when.
 	Spec *BackupSpecApplyConfiguration `json:"spec,omitempty"`

@@ -20,7 +20,7 @@ import (
 // EtcdCluster is one etcd cluster: its members run as pods of the object's
 // namespace and are kept at the desired size and version.
 type EtcdClusterApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:",inline"`
+	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec is the desired state of the cluster.
 	Spec *ClusterSpecApplyConfiguration `json:"spec,omitempty"`

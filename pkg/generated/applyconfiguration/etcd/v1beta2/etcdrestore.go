@@ -19,7 +19,7 @@ import (
 //
 // EtcdRestore puts the data of a backup into a cluster, an existing or a new one.
 type EtcdRestoreApplyConfiguration struct {
-	v1.TypeMetaApplyConfiguration    `json:",inline"`
+	v1.TypeMetaApplyConfiguration    `json:""`
 	*v1.ObjectMetaApplyConfiguration `json:"metadata,omitempty"`
 	// spec says what to restore, and from where.
 	Spec *RestoreSpecApplyConfiguration `json:"spec,omitempty"`

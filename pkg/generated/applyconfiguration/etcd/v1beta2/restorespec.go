@@ -18,7 +18,7 @@ type RestoreSpecApplyConfiguration struct {
 	// Not together with backup.
 	BackupStorageType *etcdv1beta2.BackupStorageType `json:"backupStorageType,omitempty"`
 	// The place in the store.
-	RestoreSourceApplyConfiguration `json:",inline"`
+	RestoreSourceApplyConfiguration `json:""`
 	// etcdCluster names the cluster that is restored: an existing one, in place, or
 	// a new one, made from clusterTemplate.
 	EtcdCluster *EtcdClusterRefApplyConfiguration `json:"etcdCluster,omitempty"`

@@ -21,11 +21,39 @@ import (
 )
 
 // EtcdBackupInformer provides access to a shared informer and lister for
-// EtcdBackups.
+// EtcdBackups. Prefer using the type-safe variant (see [TypedEtcdBackupInformer]).
 type EtcdBackupInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() etcdv1beta2.EtcdBackupLister
 }
+
+// TypedEtcdBackupInformer provides access to a shared informer and lister for
+// EtcdBackups, including the type-safe TypedInformer variant.
+// It is a superset of EtcdBackupInformer.
+type TypedEtcdBackupInformer interface {
+	Informer() cache.SharedIndexInformer
+	TypedInformer() EtcdBackupIndexInformer
+	Lister() etcdv1beta2.EtcdBackupLister
+}
+
+// EtcdBackupIndexInformer is a wrapper around the underlying [cache.SharedIndexInformer]
+// with type-safe variants of several methods.
+type EtcdBackupIndexInformer cache.TypedSharedIndexInformer[*apisetcdv1beta2.EtcdBackup]
+
+// EtcdBackupHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerFuncs] for EtcdBackup.
+type EtcdBackupHandlerFuncs = cache.TypedResourceEventHandlerFuncs[*apisetcdv1beta2.EtcdBackup]
+
+// EtcdBackupDetailedHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerDetailedFuncs] for EtcdBackup.
+type EtcdBackupDetailedHandlerFuncs = cache.TypedResourceEventHandlerDetailedFuncs[*apisetcdv1beta2.EtcdBackup]
+
+// EtcdBackupFilteringHandler is a specialization of [cache.TypedFilteringResourceEventHandler] for EtcdBackup.
+type EtcdBackupFilteringHandler = cache.TypedFilteringResourceEventHandler[*apisetcdv1beta2.EtcdBackup]
+
+// EtcdBackupIndexers is a specialization of [cache.TypedIndexers] for EtcdBackup.
+type EtcdBackupIndexers = cache.TypedIndexers[*apisetcdv1beta2.EtcdBackup]
+
+// DeletedEtcdBackup is a specialization of [cache.DeletedObject] for EtcdBackup.
+type DeletedEtcdBackup = cache.DeletedObject[*apisetcdv1beta2.EtcdBackup]
 
 type etcdBackupInformer struct {
 	factory          internalinterfaces.SharedInformerFactory
@@ -36,25 +64,49 @@ type etcdBackupInformer struct {
 // NewEtcdBackupInformer constructs a new informer for EtcdBackup type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedEtcdBackupInformer]).
 func NewEtcdBackupInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return NewEtcdBackupInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
+}
+
+// NewTypedEtcdBackupInformer constructs a new informer for EtcdBackup type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedEtcdBackupInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers EtcdBackupIndexers) EtcdBackupIndexInformer {
+	return NewTypedEtcdBackupInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers)})
 }
 
 // NewFilteredEtcdBackupInformer constructs a new informer for EtcdBackup type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFilteredEtcdBackupInformer]).
 func NewFilteredEtcdBackupInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewEtcdBackupInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+	return NewTypedEtcdBackupInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+}
+
+// NewTypedFilteredEtcdBackupInformer constructs a new informer for EtcdBackup type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedFilteredEtcdBackupInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers EtcdBackupIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) EtcdBackupIndexInformer {
+	return NewTypedEtcdBackupInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
 }
 
 // NewEtcdBackupInformerWithOptions constructs a new informer for EtcdBackup type with additional options.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedEtcdBackupInformerWithOptions]).
 func NewEtcdBackupInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+	return NewTypedEtcdBackupInformerWithOptions(client, namespace, options)
+}
+
+// NewTypedEtcdBackupInformerWithOptions constructs a new informer for EtcdBackup type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedEtcdBackupInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) EtcdBackupIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "etcd.database.coreos.com", Version: "v1beta2", Resource: "etcdbackups"}
 	identifier := options.InformerName.WithResource(gvr)
 	tweakListOptions := options.TweakListOptions
-	return cache.NewSharedIndexInformerWithOptions(
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdBackup](cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListFunc: func(opts v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
@@ -87,17 +139,57 @@ func NewEtcdBackupInformerWithOptions(client versioned.Interface, namespace stri
 			Indexers:     options.Indexers,
 			Identifier:   identifier,
 		},
-	)
+	))
 }
 
 func (f *etcdBackupInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewEtcdBackupInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
+	return NewTypedEtcdBackupInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
 func (f *etcdBackupInformer) Informer() cache.SharedIndexInformer {
-	return f.factory.InformerFor(&apisetcdv1beta2.EtcdBackup{}, f.defaultInformer)
+	return f.TypedInformer()
+}
+
+func (f *etcdBackupInformer) TypedInformer() EtcdBackupIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdBackup](f.factory.InformerFor(&apisetcdv1beta2.EtcdBackup{}, f.defaultInformer))
 }
 
 func (f *etcdBackupInformer) Lister() etcdv1beta2.EtcdBackupLister {
 	return etcdv1beta2.NewEtcdBackupLister(f.Informer().GetIndexer())
+}
+
+// ToTypedEtcdBackupInformer converts an untyped informer into a TypedEtcdBackupInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *EtcdBackup. If that is not the case, calling type-safe methods of the returned
+// TypedEtcdBackupInformer leads to runtime panics. A safer alternative is to pass
+// around a TypedEtcdBackupInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToTypedEtcdBackupInformer(informer EtcdBackupInformer) TypedEtcdBackupInformer {
+	if informer, ok := informer.(TypedEtcdBackupInformer); ok {
+		return informer
+	}
+	return &etcdBackupTypedInformerAdapter{informer}
+}
+
+type etcdBackupTypedInformerAdapter struct {
+	EtcdBackupInformer
+}
+
+func (a *etcdBackupTypedInformerAdapter) TypedInformer() EtcdBackupIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdBackup](a.Informer())
+}
+
+// ToEtcdBackupIndexInformer converts an untyped informer into a EtcdBackupIndexInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *EtcdBackup. If that is not the case, calling type-safe methods of the returned
+// EtcdBackupIndexInformer leads to runtime panics. A safer alternative is to pass
+// around a EtcdBackupIndexInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToEtcdBackupIndexInformer(informer cache.SharedIndexInformer) EtcdBackupIndexInformer {
+	if informer, ok := informer.(EtcdBackupIndexInformer); ok {
+		return informer
+	}
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdBackup](informer)
 }

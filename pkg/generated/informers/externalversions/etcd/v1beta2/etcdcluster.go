@@ -21,11 +21,39 @@ import (
 )
 
 // EtcdClusterInformer provides access to a shared informer and lister for
-// EtcdClusters.
+// EtcdClusters. Prefer using the type-safe variant (see [TypedEtcdClusterInformer]).
 type EtcdClusterInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() etcdv1beta2.EtcdClusterLister
 }
+
+// TypedEtcdClusterInformer provides access to a shared informer and lister for
+// EtcdClusters, including the type-safe TypedInformer variant.
+// It is a superset of EtcdClusterInformer.
+type TypedEtcdClusterInformer interface {
+	Informer() cache.SharedIndexInformer
+	TypedInformer() EtcdClusterIndexInformer
+	Lister() etcdv1beta2.EtcdClusterLister
+}
+
+// EtcdClusterIndexInformer is a wrapper around the underlying [cache.SharedIndexInformer]
+// with type-safe variants of several methods.
+type EtcdClusterIndexInformer cache.TypedSharedIndexInformer[*apisetcdv1beta2.EtcdCluster]
+
+// EtcdClusterHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerFuncs] for EtcdCluster.
+type EtcdClusterHandlerFuncs = cache.TypedResourceEventHandlerFuncs[*apisetcdv1beta2.EtcdCluster]
+
+// EtcdClusterDetailedHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerDetailedFuncs] for EtcdCluster.
+type EtcdClusterDetailedHandlerFuncs = cache.TypedResourceEventHandlerDetailedFuncs[*apisetcdv1beta2.EtcdCluster]
+
+// EtcdClusterFilteringHandler is a specialization of [cache.TypedFilteringResourceEventHandler] for EtcdCluster.
+type EtcdClusterFilteringHandler = cache.TypedFilteringResourceEventHandler[*apisetcdv1beta2.EtcdCluster]
+
+// EtcdClusterIndexers is a specialization of [cache.TypedIndexers] for EtcdCluster.
+type EtcdClusterIndexers = cache.TypedIndexers[*apisetcdv1beta2.EtcdCluster]
+
+// DeletedEtcdCluster is a specialization of [cache.DeletedObject] for EtcdCluster.
+type DeletedEtcdCluster = cache.DeletedObject[*apisetcdv1beta2.EtcdCluster]
 
 type etcdClusterInformer struct {
 	factory          internalinterfaces.SharedInformerFactory
@@ -36,25 +64,49 @@ type etcdClusterInformer struct {
 // NewEtcdClusterInformer constructs a new informer for EtcdCluster type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedEtcdClusterInformer]).
 func NewEtcdClusterInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return NewEtcdClusterInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
+}
+
+// NewTypedEtcdClusterInformer constructs a new informer for EtcdCluster type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedEtcdClusterInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers EtcdClusterIndexers) EtcdClusterIndexInformer {
+	return NewTypedEtcdClusterInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers)})
 }
 
 // NewFilteredEtcdClusterInformer constructs a new informer for EtcdCluster type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFilteredEtcdClusterInformer]).
 func NewFilteredEtcdClusterInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewEtcdClusterInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+	return NewTypedEtcdClusterInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+}
+
+// NewTypedFilteredEtcdClusterInformer constructs a new informer for EtcdCluster type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedFilteredEtcdClusterInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers EtcdClusterIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) EtcdClusterIndexInformer {
+	return NewTypedEtcdClusterInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
 }
 
 // NewEtcdClusterInformerWithOptions constructs a new informer for EtcdCluster type with additional options.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedEtcdClusterInformerWithOptions]).
 func NewEtcdClusterInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+	return NewTypedEtcdClusterInformerWithOptions(client, namespace, options)
+}
+
+// NewTypedEtcdClusterInformerWithOptions constructs a new informer for EtcdCluster type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedEtcdClusterInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) EtcdClusterIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "etcd.database.coreos.com", Version: "v1beta2", Resource: "etcdclusters"}
 	identifier := options.InformerName.WithResource(gvr)
 	tweakListOptions := options.TweakListOptions
-	return cache.NewSharedIndexInformerWithOptions(
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdCluster](cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListFunc: func(opts v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
@@ -87,17 +139,57 @@ func NewEtcdClusterInformerWithOptions(client versioned.Interface, namespace str
 			Indexers:     options.Indexers,
 			Identifier:   identifier,
 		},
-	)
+	))
 }
 
 func (f *etcdClusterInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewEtcdClusterInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
+	return NewTypedEtcdClusterInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
 func (f *etcdClusterInformer) Informer() cache.SharedIndexInformer {
-	return f.factory.InformerFor(&apisetcdv1beta2.EtcdCluster{}, f.defaultInformer)
+	return f.TypedInformer()
+}
+
+func (f *etcdClusterInformer) TypedInformer() EtcdClusterIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdCluster](f.factory.InformerFor(&apisetcdv1beta2.EtcdCluster{}, f.defaultInformer))
 }
 
 func (f *etcdClusterInformer) Lister() etcdv1beta2.EtcdClusterLister {
 	return etcdv1beta2.NewEtcdClusterLister(f.Informer().GetIndexer())
+}
+
+// ToTypedEtcdClusterInformer converts an untyped informer into a TypedEtcdClusterInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *EtcdCluster. If that is not the case, calling type-safe methods of the returned
+// TypedEtcdClusterInformer leads to runtime panics. A safer alternative is to pass
+// around a TypedEtcdClusterInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToTypedEtcdClusterInformer(informer EtcdClusterInformer) TypedEtcdClusterInformer {
+	if informer, ok := informer.(TypedEtcdClusterInformer); ok {
+		return informer
+	}
+	return &etcdClusterTypedInformerAdapter{informer}
+}
+
+type etcdClusterTypedInformerAdapter struct {
+	EtcdClusterInformer
+}
+
+func (a *etcdClusterTypedInformerAdapter) TypedInformer() EtcdClusterIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdCluster](a.Informer())
+}
+
+// ToEtcdClusterIndexInformer converts an untyped informer into a EtcdClusterIndexInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *EtcdCluster. If that is not the case, calling type-safe methods of the returned
+// EtcdClusterIndexInformer leads to runtime panics. A safer alternative is to pass
+// around a EtcdClusterIndexInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToEtcdClusterIndexInformer(informer cache.SharedIndexInformer) EtcdClusterIndexInformer {
+	if informer, ok := informer.(EtcdClusterIndexInformer); ok {
+		return informer
+	}
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdCluster](informer)
 }

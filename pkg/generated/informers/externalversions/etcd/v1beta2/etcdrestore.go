@@ -21,11 +21,39 @@ import (
 )
 
 // EtcdRestoreInformer provides access to a shared informer and lister for
-// EtcdRestores.
+// EtcdRestores. Prefer using the type-safe variant (see [TypedEtcdRestoreInformer]).
 type EtcdRestoreInformer interface {
 	Informer() cache.SharedIndexInformer
 	Lister() etcdv1beta2.EtcdRestoreLister
 }
+
+// TypedEtcdRestoreInformer provides access to a shared informer and lister for
+// EtcdRestores, including the type-safe TypedInformer variant.
+// It is a superset of EtcdRestoreInformer.
+type TypedEtcdRestoreInformer interface {
+	Informer() cache.SharedIndexInformer
+	TypedInformer() EtcdRestoreIndexInformer
+	Lister() etcdv1beta2.EtcdRestoreLister
+}
+
+// EtcdRestoreIndexInformer is a wrapper around the underlying [cache.SharedIndexInformer]
+// with type-safe variants of several methods.
+type EtcdRestoreIndexInformer cache.TypedSharedIndexInformer[*apisetcdv1beta2.EtcdRestore]
+
+// EtcdRestoreHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerFuncs] for EtcdRestore.
+type EtcdRestoreHandlerFuncs = cache.TypedResourceEventHandlerFuncs[*apisetcdv1beta2.EtcdRestore]
+
+// EtcdRestoreDetailedHandlerFuncs is a specialization of [cache.TypedResourceEventHandlerDetailedFuncs] for EtcdRestore.
+type EtcdRestoreDetailedHandlerFuncs = cache.TypedResourceEventHandlerDetailedFuncs[*apisetcdv1beta2.EtcdRestore]
+
+// EtcdRestoreFilteringHandler is a specialization of [cache.TypedFilteringResourceEventHandler] for EtcdRestore.
+type EtcdRestoreFilteringHandler = cache.TypedFilteringResourceEventHandler[*apisetcdv1beta2.EtcdRestore]
+
+// EtcdRestoreIndexers is a specialization of [cache.TypedIndexers] for EtcdRestore.
+type EtcdRestoreIndexers = cache.TypedIndexers[*apisetcdv1beta2.EtcdRestore]
+
+// DeletedEtcdRestore is a specialization of [cache.DeletedObject] for EtcdRestore.
+type DeletedEtcdRestore = cache.DeletedObject[*apisetcdv1beta2.EtcdRestore]
 
 type etcdRestoreInformer struct {
 	factory          internalinterfaces.SharedInformerFactory
@@ -36,25 +64,49 @@ type etcdRestoreInformer struct {
 // NewEtcdRestoreInformer constructs a new informer for EtcdRestore type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedEtcdRestoreInformer]).
 func NewEtcdRestoreInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers) cache.SharedIndexInformer {
 	return NewEtcdRestoreInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers})
+}
+
+// NewTypedEtcdRestoreInformer constructs a new informer for EtcdRestore type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedEtcdRestoreInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers EtcdRestoreIndexers) EtcdRestoreIndexInformer {
+	return NewTypedEtcdRestoreInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers)})
 }
 
 // NewFilteredEtcdRestoreInformer constructs a new informer for EtcdRestore type.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedFilteredEtcdRestoreInformer]).
 func NewFilteredEtcdRestoreInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers cache.Indexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) cache.SharedIndexInformer {
-	return NewEtcdRestoreInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+	return NewTypedEtcdRestoreInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: indexers, TweakListOptions: tweakListOptions})
+}
+
+// NewTypedFilteredEtcdRestoreInformer constructs a new informer for EtcdRestore type.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedFilteredEtcdRestoreInformer(client versioned.Interface, namespace string, resyncPeriod time.Duration, indexers EtcdRestoreIndexers, tweakListOptions internalinterfaces.TweakListOptionsFunc) EtcdRestoreIndexInformer {
+	return NewTypedEtcdRestoreInformerWithOptions(client, namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.TypedIndexersToIndexers(indexers), TweakListOptions: tweakListOptions})
 }
 
 // NewEtcdRestoreInformerWithOptions constructs a new informer for EtcdRestore type with additional options.
 // Always prefer using an informer factory to get a shared informer instead of getting an independent
 // one. This reduces memory footprint and number of connections to the server.
+// If you really need an independent one, prefer using the type-safe variant (see [NewTypedEtcdRestoreInformerWithOptions]).
 func NewEtcdRestoreInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) cache.SharedIndexInformer {
+	return NewTypedEtcdRestoreInformerWithOptions(client, namespace, options)
+}
+
+// NewTypedEtcdRestoreInformerWithOptions constructs a new informer for EtcdRestore type with additional options.
+// Always prefer using an informer factory to get a shared informer instead of getting an independent
+// one. This reduces memory footprint and number of connections to the server.
+func NewTypedEtcdRestoreInformerWithOptions(client versioned.Interface, namespace string, options internalinterfaces.InformerOptions) EtcdRestoreIndexInformer {
 	gvr := schema.GroupVersionResource{Group: "etcd.database.coreos.com", Version: "v1beta2", Resource: "etcdrestores"}
 	identifier := options.InformerName.WithResource(gvr)
 	tweakListOptions := options.TweakListOptions
-	return cache.NewSharedIndexInformerWithOptions(
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdRestore](cache.NewSharedIndexInformerWithOptions(
 		cache.ToListWatcherWithWatchListSemantics(&cache.ListWatch{
 			ListFunc: func(opts v1.ListOptions) (runtime.Object, error) {
 				if tweakListOptions != nil {
@@ -87,17 +139,57 @@ func NewEtcdRestoreInformerWithOptions(client versioned.Interface, namespace str
 			Indexers:     options.Indexers,
 			Identifier:   identifier,
 		},
-	)
+	))
 }
 
 func (f *etcdRestoreInformer) defaultInformer(client versioned.Interface, resyncPeriod time.Duration) cache.SharedIndexInformer {
-	return NewEtcdRestoreInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
+	return NewTypedEtcdRestoreInformerWithOptions(client, f.namespace, internalinterfaces.InformerOptions{ResyncPeriod: resyncPeriod, Indexers: cache.Indexers{cache.NamespaceIndex: cache.MetaNamespaceIndexFunc}, InformerName: f.factory.InformerName(), TweakListOptions: f.tweakListOptions})
 }
 
 func (f *etcdRestoreInformer) Informer() cache.SharedIndexInformer {
-	return f.factory.InformerFor(&apisetcdv1beta2.EtcdRestore{}, f.defaultInformer)
+	return f.TypedInformer()
+}
+
+func (f *etcdRestoreInformer) TypedInformer() EtcdRestoreIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdRestore](f.factory.InformerFor(&apisetcdv1beta2.EtcdRestore{}, f.defaultInformer))
 }
 
 func (f *etcdRestoreInformer) Lister() etcdv1beta2.EtcdRestoreLister {
 	return etcdv1beta2.NewEtcdRestoreLister(f.Informer().GetIndexer())
+}
+
+// ToTypedEtcdRestoreInformer converts an untyped informer into a TypedEtcdRestoreInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *EtcdRestore. If that is not the case, calling type-safe methods of the returned
+// TypedEtcdRestoreInformer leads to runtime panics. A safer alternative is to pass
+// around a TypedEtcdRestoreInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToTypedEtcdRestoreInformer(informer EtcdRestoreInformer) TypedEtcdRestoreInformer {
+	if informer, ok := informer.(TypedEtcdRestoreInformer); ok {
+		return informer
+	}
+	return &etcdRestoreTypedInformerAdapter{informer}
+}
+
+type etcdRestoreTypedInformerAdapter struct {
+	EtcdRestoreInformer
+}
+
+func (a *etcdRestoreTypedInformerAdapter) TypedInformer() EtcdRestoreIndexInformer {
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdRestore](a.Informer())
+}
+
+// ToEtcdRestoreIndexInformer converts an untyped informer into a EtcdRestoreIndexInformer.
+//
+// WARNING: this conversion is only safe if the informer handles objects of type
+// *EtcdRestore. If that is not the case, calling type-safe methods of the returned
+// EtcdRestoreIndexInformer leads to runtime panics. A safer alternative is to pass
+// around a EtcdRestoreIndexInformer instances that was obtained from a
+// SharedInformerFactory.
+func ToEtcdRestoreIndexInformer(informer cache.SharedIndexInformer) EtcdRestoreIndexInformer {
+	if informer, ok := informer.(EtcdRestoreIndexInformer); ok {
+		return informer
+	}
+	return cache.NewTypedSharedIndexInformer[*apisetcdv1beta2.EtcdRestore](informer)
 }

@@ -12,11 +12,11 @@ import (
 // Interface provides access to all the informers in this group version.
 type Interface interface {
 	// EtcdBackups returns a EtcdBackupInformer.
-	EtcdBackups() EtcdBackupInformer
+	EtcdBackups() TypedEtcdBackupInformer
 	// EtcdClusters returns a EtcdClusterInformer.
-	EtcdClusters() EtcdClusterInformer
+	EtcdClusters() TypedEtcdClusterInformer
 	// EtcdRestores returns a EtcdRestoreInformer.
-	EtcdRestores() EtcdRestoreInformer
+	EtcdRestores() TypedEtcdRestoreInformer
 }
 
 type version struct {
@@ -30,17 +30,17 @@ func New(f internalinterfaces.SharedInformerFactory, namespace string, tweakList
 	return &version{factory: f, namespace: namespace, tweakListOptions: tweakListOptions}
 }
 
-// EtcdBackups returns a EtcdBackupInformer.
-func (v *version) EtcdBackups() EtcdBackupInformer {
+// EtcdBackups returns a TypedEtcdBackupInformer.
+func (v *version) EtcdBackups() TypedEtcdBackupInformer {
 	return &etcdBackupInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
-// EtcdClusters returns a EtcdClusterInformer.
-func (v *version) EtcdClusters() EtcdClusterInformer {
+// EtcdClusters returns a TypedEtcdClusterInformer.
+func (v *version) EtcdClusters() TypedEtcdClusterInformer {
 	return &etcdClusterInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
 
-// EtcdRestores returns a EtcdRestoreInformer.
-func (v *version) EtcdRestores() EtcdRestoreInformer {
+// EtcdRestores returns a TypedEtcdRestoreInformer.
+func (v *version) EtcdRestores() TypedEtcdRestoreInformer {
 	return &etcdRestoreInformer{factory: v.factory, namespace: v.namespace, tweakListOptions: v.tweakListOptions}
 }
