@@ -121,7 +121,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func membershipOf(resp *pb.MemberListResponse) Membership {
+// membershipOf fails with ErrTooLarge before it keeps anything of a list that is too large.
+func membershipOf(resp *pb.MemberListResponse) (Membership, error) {
+	if err := checkSize(resp.Members); err != nil {
+		return Membership{}, err
+	}
 	m := Membership{}
 	if h := resp.Header; h != nil {
 		m.ClusterID, m.From, m.RaftTerm = h.ClusterId, h.MemberId, h.RaftTerm
@@ -135,7 +139,7 @@ func membershipOf(resp *pb.MemberListResponse) Membership {
 		}
 		return 1
 	})
-	return m
+	return m, nil
 }
 
 func memberOf(m *pb.Member) Member {
