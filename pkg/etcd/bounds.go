@@ -22,6 +22,11 @@ const (
 	maxMembers      = 64
 	maxURLs         = 64
 	maxMemberString = 1 << 10
+
+	// maxReported bounds the errors that a member reports about itself: the alarms of all members are among them.
+	maxReported = 4 * maxMembers
+	// maxVersion bounds the version, which is a column of kubectl get.
+	maxVersion = 64
 )
 
 // ErrTooLarge: what the member lists is larger than any real etcd cluster, so it is not used.

@@ -10,6 +10,8 @@ import (
 	"testing"
 
 	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // TestMemberListIsBounded: any program can serve the client port, and what it lists must not cost
@@ -54,5 +56,21 @@ func TestMemberListIsBounded(t *testing.T) {
 				}
 			}
 		})
+	}
+}
+
+func TestReportedHealthIsBounded(t *testing.T) {
+	t.Parallel()
+	long := strings.Repeat("\x1b[31mx", untrusted.MaxText)
+	h := healthOf(&pb.StatusResponse{Version: long, Errors: slices.Repeat([]string{long}, maxReported+1)})
+	if len(h.Version) > maxVersion || len(h.Errors) != maxReported || len(h.Errors[0]) > untrusted.MaxText {
+		t.Errorf("the version has %d bytes; %d errors are kept, the first of %d bytes", len(h.Version), len(h.Errors), len(h.Errors[0]))
+	}
+	if strings.Contains(h.Version+h.Errors[0], "\x1b") {
+		t.Error("control characters are kept")
+	}
+	honest := healthOf(&pb.StatusResponse{Version: "3.6.16", Errors: []string{"etcdserver: no leader"}})
+	if honest.Version != "3.6.16" || !slices.Equal(honest.Errors, []string{"etcdserver: no leader"}) {
+		t.Errorf("an honest response becomes %+v", honest)
 	}
 }

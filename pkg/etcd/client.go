@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/protoadapt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // Client asks the members of one cluster. It has nothing to close: its connections
@@ -149,7 +151,7 @@ func memberOf(m *pb.Member) Member {
 func healthOf(resp *pb.StatusResponse) MemberHealth {
 	h := MemberHealth{
 		Leader:      resp.Leader,
-		Version:     resp.Version,
+		Version:     untrusted.Within(resp.Version, maxVersion),
 		DBSize:      resp.DbSize,
 		DBSizeInUse: resp.DbSizeInUse,
 		Quota:       resp.DbSizeQuota,
@@ -161,14 +163,14 @@ func healthOf(resp *pb.StatusResponse) MemberHealth {
 	if header := resp.Header; header != nil {
 		h.ID, h.ClusterID = header.MemberId, header.ClusterId
 	}
-	for _, text := range resp.Errors {
+	for _, text := range resp.Errors[:min(len(resp.Errors), maxReported)] {
 		// etcd puts its alarms among the errors, printed as protobuf text. Asking
 		// for them properly is a write to the whole cluster.
 		var alarm pb.AlarmMember
 		if prototext.Unmarshal([]byte(text), protoadapt.MessageV2Of(&alarm)) == nil && alarm.Alarm != pb.AlarmType_NONE {
 			h.Alarms = append(h.Alarms, alarmOf(&alarm))
 		} else {
-			h.Errors = append(h.Errors, text)
+			h.Errors = append(h.Errors, untrusted.Text(text))
 		}
 	}
 	return h
