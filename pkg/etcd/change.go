@@ -34,7 +34,9 @@ func (c *Client) add(ctx context.Context, peerURL string, learner bool) (Member,
 	err := c.change(ctx, "add member", func(ctx context.Context, cc *grpc.ClientConn) error {
 		resp, err := pb.NewClusterClient(cc).MemberAdd(ctx, &pb.MemberAddRequest{PeerURLs: []string{peerURL}, IsLearner: learner})
 		if err == nil && resp.Member != nil {
-			added = memberOf(resp.Member)
+			if err = checkMember(resp.Member); err == nil {
+				added = memberOf(resp.Member)
+			}
 		}
 		return err
 	})

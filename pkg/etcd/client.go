@@ -14,6 +14,8 @@ import (
 	"google.golang.org/grpc/peer"
 	"google.golang.org/protobuf/encoding/prototext"
 	"google.golang.org/protobuf/protoadapt"
+
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // Client asks the members of one cluster. It has nothing to close: its connections
@@ -121,7 +123,11 @@ func pause(ctx context.Context, d time.Duration) bool {
 	}
 }
 
-func membershipOf(resp *pb.MemberListResponse) Membership {
+// membershipOf fails with ErrTooLarge before it keeps anything of a list that is too large.
+func membershipOf(resp *pb.MemberListResponse) (Membership, error) {
+	if err := checkSize(resp.Members); err != nil {
+		return Membership{}, err
+	}
 	m := Membership{}
 	if h := resp.Header; h != nil {
 		m.ClusterID, m.From, m.RaftTerm = h.ClusterId, h.MemberId, h.RaftTerm
@@ -135,7 +141,7 @@ func membershipOf(resp *pb.MemberListResponse) Membership {
 		}
 		return 1
 	})
-	return m
+	return m, nil
 }
 
 func memberOf(m *pb.Member) Member {
@@ -145,7 +151,7 @@ func memberOf(m *pb.Member) Member {
 func healthOf(resp *pb.StatusResponse) MemberHealth {
 	h := MemberHealth{
 		Leader:      resp.Leader,
-		Version:     resp.Version,
+		Version:     untrusted.Within(resp.Version, maxVersion),
 		DBSize:      resp.DbSize,
 		DBSizeInUse: resp.DbSizeInUse,
 		Quota:       resp.DbSizeQuota,
@@ -157,14 +163,14 @@ func healthOf(resp *pb.StatusResponse) MemberHealth {
 	if header := resp.Header; header != nil {
 		h.ID, h.ClusterID = header.MemberId, header.ClusterId
 	}
-	for _, text := range resp.Errors {
+	for _, text := range resp.Errors[:min(len(resp.Errors), maxReported)] {
 		// etcd puts its alarms among the errors, printed as protobuf text. Asking
 		// for them properly is a write to the whole cluster.
 		var alarm pb.AlarmMember
 		if prototext.Unmarshal([]byte(text), protoadapt.MessageV2Of(&alarm)) == nil && alarm.Alarm != pb.AlarmType_NONE {
 			h.Alarms = append(h.Alarms, alarmOf(&alarm))
 		} else {
-			h.Errors = append(h.Errors, text)
+			h.Errors = append(h.Errors, untrusted.Text(text))
 		}
 	}
 	return h

@@ -70,6 +70,8 @@ func dial(t Target, e Endpoint, l *link) (*grpc.ClientConn, error) {
 		grpc.WithSharedWriteBuffer(true),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0),
+		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),
+		grpc.WithMaxHeaderListSize(maxHeaders),
 	)
 }
 

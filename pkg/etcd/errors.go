@@ -148,7 +148,7 @@ func wrap(op, member string, err error) error {
 }
 
 func kindOf(err error) error {
-	for _, own := range []error{ErrOtherCluster, ErrOtherMember} {
+	for _, own := range []error{ErrOtherCluster, ErrOtherMember, ErrTooLarge} {
 		if errors.Is(err, own) {
 			return own
 		}

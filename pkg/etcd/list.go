@@ -129,7 +129,7 @@ func (c *Client) readMembers(ctx context.Context, voter response) (membership Me
 		}
 		resp, err := pb.NewClusterClient(cc).MemberList(ctx, &pb.MemberListRequest{Linearizable: true})
 		if err == nil {
-			membership = membershipOf(resp)
+			membership, err = membershipOf(resp)
 		}
 		return err
 	})
@@ -149,7 +149,7 @@ func (c *Client) OwnMembers(ctx context.Context, e Endpoint) (Membership, error)
 	err := c.pool.call(ctx, c.target, e, "list own members", func(ctx context.Context, cc *grpc.ClientConn) error {
 		resp, err := pb.NewClusterClient(cc).MemberList(ctx, &pb.MemberListRequest{Linearizable: false})
 		if err == nil {
-			membership = membershipOf(resp)
+			membership, err = membershipOf(resp)
 		}
 		return err
 	})

@@ -19,7 +19,7 @@ func (c *Client) View(ctx context.Context, e Endpoint) (Membership, error) {
 	err := c.pool.call(ctx, c.target, e, "list members", func(ctx context.Context, cc *grpc.ClientConn) error {
 		resp, err := pb.NewClusterClient(cc).MemberList(ctx, &pb.MemberListRequest{})
 		if err == nil {
-			view = membershipOf(resp)
+			view, err = membershipOf(resp)
 		}
 		return err
 	})

@@ -28,6 +28,7 @@ type fakeServer struct {
 
 	version string
 	index   uint64
+	members []*pb.Member
 	// late is how long the status takes; hangs is true for a server that completes no read.
 	late  time.Duration
 	hangs bool
@@ -62,7 +63,7 @@ func (f *fakeServer) MemberList(ctx context.Context, r *pb.MemberListRequest) (*
 		<-ctx.Done()
 		return nil, ctx.Err()
 	}
-	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 7}}, nil
+	return &pb.MemberListResponse{Header: &pb.ResponseHeader{ClusterId: 7}, Members: f.members}, nil
 }
 
 func (f *fakeServer) Range(_ context.Context, r *pb.RangeRequest) (*pb.RangeResponse, error) {
