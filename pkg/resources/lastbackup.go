@@ -166,7 +166,7 @@ func (g *goodBackup) isReplaced(c *v1beta2.EtcdCluster, now time.Time) bool {
 // asCandidate returns what a choice between backups of the cluster looks at. A recovery may lose writes, so revisions from
 // before and after it are not compared.
 func (g *goodBackup) asCandidate(c *v1beta2.EtcdCluster, now time.Time) manifest.Candidate {
-	candidate := manifest.Candidate{At: g.madeAt(now), Revision: g.Revision, Doubtful: g.Unconfirmed || !g.Verified}
+	candidate := manifest.Candidate{At: g.madeAt(now), Revision: g.Revision, Doubtful: g.Unconfirmed || !g.Verified, Unconfirmed: g.Unconfirmed}
 	begun := g.started
 	if begun.IsZero() {
 		begun = candidate.At

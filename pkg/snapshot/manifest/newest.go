@@ -12,13 +12,16 @@ type Candidate struct {
 	Revision int64
 	// Doubtful is true if no quorum confirmed it, or nothing verified it.
 	Doubtful bool
+	// Unconfirmed is true if no quorum confirmed it. Its time then says nothing of how new its data is.
+	Unconfirmed bool
 	// Lineage tells apart data whose revisions cannot be compared: a restore may set the revision back.
 	Lineage string
 }
 
 // Newest returns the index of the backup that a restore takes of several; -1 if there is none. It is the newest one. A
 // newest one that is doubtful comes after the newest sure one that has at least as many writes: a member that is cut off
-// stores a late backup of old data. The order of the backups does not matter, except that of two of one time the first
+// stores a late backup of old data. Without such a sure one,
+// an unconfirmed one comes after the doubtful one of its lineage with most writes. The order of the backups does not matter, except that of two of one time the first
 // counts as newer.
 func Newest(backups []Candidate) int {
 	newest := newestWhere(backups, func(Candidate) bool { return true })
@@ -30,6 +33,15 @@ func Newest(backups []Candidate) int {
 		return !c.Doubtful && c.Lineage == late.Lineage && c.Revision >= late.Revision
 	}); sure >= 0 {
 		return sure
+	}
+	for i, c := range backups {
+		if !late.Unconfirmed {
+			break
+		}
+		most := backups[newest]
+		if c.Doubtful && c.Lineage == late.Lineage && (c.Revision > most.Revision || c.Revision == most.Revision && c.At.After(most.At)) {
+			newest = i
+		}
 	}
 	return newest
 }
@@ -51,5 +63,5 @@ func (s Stored) AsCandidate() Candidate {
 	if begun := Earlier(s.Manifest.StartedAt, s.Modified); begun.After(at) {
 		at = begun
 	}
-	return Candidate{At: at, Revision: s.Manifest.Revision, Doubtful: s.Manifest.Unconfirmed, Lineage: s.Manifest.ClusterID}
+	return Candidate{At: at, Revision: s.Manifest.Revision, Doubtful: s.Manifest.Unconfirmed, Unconfirmed: s.Manifest.Unconfirmed, Lineage: s.Manifest.ClusterID}
 }

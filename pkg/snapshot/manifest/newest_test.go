@@ -15,7 +15,7 @@ func TestNewest(t *testing.T) {
 	at := func(hours int) time.Time { return time.Date(2026, 11, 1, hours, 0, 0, 0, time.UTC) }
 	sure := func(hours int, revision int64) Candidate { return Candidate{At: at(hours), Revision: revision} }
 	doubtful := func(hours int, revision int64) Candidate {
-		return Candidate{At: at(hours), Revision: revision, Doubtful: true}
+		return Candidate{At: at(hours), Revision: revision, Doubtful: true, Unconfirmed: true}
 	}
 	of := func(lineage string, c Candidate) Candidate {
 		c.Lineage = lineage
@@ -31,7 +31,10 @@ func TestNewest(t *testing.T) {
 		"with the same writes":                  {[]Candidate{sure(1, 9), doubtful(3, 9)}, 0},
 		"with more writes":                      {[]Candidate{sure(1, 9), doubtful(3, 10)}, 1},
 		"of other data":                         {[]Candidate{of("a", sure(1, 9)), of("b", doubtful(3, 5))}, 1},
-		"only doubtful ones":                    {[]Candidate{doubtful(1, 9), doubtful(3, 5)}, 1},
+		"only doubtful ones":                    {[]Candidate{doubtful(1, 9), doubtful(3, 5)}, 0},
+		"doubtful ones of other data":           {[]Candidate{of("a", doubtful(1, 9)), of("b", doubtful(3, 5))}, 1},
+		"doubtful ones with the same writes":    {[]Candidate{doubtful(1, 9), doubtful(2, 9), doubtful(3, 5)}, 1},
+		"a newest one that nothing verified":    {[]Candidate{doubtful(1, 9), {At: at(3), Revision: 5, Doubtful: true}}, 1},
 		"the newest of the sure ones":           {[]Candidate{sure(1, 9), doubtful(4, 5), sure(2, 9)}, 2},
 		"an old doubtful one":                   {[]Candidate{doubtful(1, 10), sure(2, 9)}, 1},
 		"one whose time is unknown":             {[]Candidate{{Revision: 9}, sure(2, 5)}, 1},
