@@ -88,7 +88,7 @@ func waitFor(err error) *planner.Wait {
 	case errors.Is(err, errServiceRejected): // it has a condition of its own
 	case errors.Is(err, reconcile.ErrNamespaceTerminating):
 		reason, remedy = planner.ReasonNamespaceTerminating, "No action brings the namespace back. The members that run serve on; what is lost of them is not replaced. "+
-			"Back the cluster up and restore it into another namespace. To delete the cluster and its data, set spec.deletionProtection=false."
+			"Kubernetes creates no Job here, so no EtcdBackup runs. Copy the data to your machine with kubectl etcd snapshot save, and restore it into another namespace. To delete the cluster and its data, set spec.deletionProtection=false."
 	case errors.Is(err, reconcile.ErrRejected):
 		reason, remedy = v1beta2.ReasonPodRejected, "Raise the quota or change the policy that the message names. The controller tries again every few seconds."
 	case errors.Is(err, ErrPodFailed):

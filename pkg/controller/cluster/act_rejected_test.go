@@ -92,6 +92,9 @@ func TestRejectedPods(t *testing.T) {
 				if told != test.rejected || ending != apierrors.HasStatusCause(test.response, corev1.NamespaceTerminatingCause) || (err == nil) != (test.rejected || ending) {
 					t.Errorf("waits for %+v, looks again after %s, fails with %v", plan.Wait, plan.RequeueAfter, err)
 				}
+				if ending && !strings.Contains(plan.Wait.Remedy, "kubectl etcd snapshot save") {
+					t.Errorf("a namespace in which no Job can be created has the remedy %q", plan.Wait.Remedy)
+				}
 			})
 		}
 	}

@@ -45,7 +45,7 @@ var Waits = waits.Table{
 	string(ReasonImageVersion):              waits.New("an image that holds the declared version", waits.User, waits.Soon, "Set spec.version, spec.repository or spec.imageDigest."),
 	string(ReasonLearnerCatchingUp):         waits.Copy("the next entry of the log that a learner reads", waits.Etcd, learnerPatience, "No user has to act for this member: another member replaces it. Check the network and the disks of the nodes."),
 	string(ReasonNameConflict):              waits.New("a name that an object of another owner has", waits.User, waits.Soon, "Save the data of members of an earlier cluster that still serve. Then delete the object that the message names, or give the cluster another name."),
-	string(ReasonNamespaceTerminating):      waits.New("nothing: the namespace is being deleted", waits.User, waits.Soon, "Back the cluster up and restore it into another namespace."),
+	string(ReasonNamespaceTerminating):      waits.New("nothing: the namespace is being deleted", waits.User, waits.Soon, "Copy the data to your machine with kubectl etcd snapshot save, and restore it into another namespace."),
 	string(ReasonNoBackup):                  waits.New("a backup", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
 	string(ReasonRestoreCutover):            waits.New("the recovery member, which a restore has published to clients", waits.Kubernetes, waits.Late, findRecoveryMember),
 	string(ReasonNoLeader):                  waits.New("the election of a leader", waits.Etcd, waits.Late, "Check the network between the members, and the disks of their nodes."),
