@@ -58,6 +58,9 @@ func Status(o Observed, plan Plan) v1beta2.ClusterStatus {
 // recoveryStatus repeats what stands in the record, and says what it waits for.
 func recoveryStatus(o *Observed, plan Plan) *v1beta2.RecoveryStatus {
 	r := recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).DeepCopy()
+	if recovery.IsUnauthorized(r) {
+		return o.Cluster.Status.Recovery.DeepCopy()
+	}
 	if r.IsInProgress() && plan.Rule == RuleRecovery && plan.Wait != nil {
 		r.Message = plan.Wait.Message
 	}

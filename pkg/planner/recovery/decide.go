@@ -58,20 +58,33 @@ func Decide(in *Input) (Decision, bool) {
 }
 
 // Current returns the recovery that counts, or nil. What stands in the record is newer than
-// what the status reports, but for a new request and a cancellation.
+// what the status reports, but for a new request and a cancellation. A tenant may write the record. So what a recovery
+// member mounts, Source.Backup, counts only as the status has it, which the API authorized.
 func Current(recorded, reported *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
 	switch {
 	case recorded == nil:
 		return reported
 	case reported == nil || recorded.IsInProgress() && reported.ID != recorded.ID:
-		return recorded
+		r := recorded.DeepCopy()
+		r.Source.Backup = nil
+		return r
 	case reported.ID != recorded.ID && reported.Phase == v1beta2.RecoveryPhasePending:
 		return reported
 	default:
 		r := recorded.DeepCopy()
-		r.Cancelled = r.Cancelled || (reported.ID == r.ID && reported.Cancelled)
+		r.Source.Backup = nil
+		if reported.ID == r.ID {
+			r.Source.Backup, r.Cancelled = reported.Source.Backup.DeepCopy(), r.Cancelled || reported.Cancelled
+		}
 		return r
 	}
+}
+
+// IsUnauthorized is true while a recovery is to be filled from a backup that only the record names. Its EtcdRestore
+// names the backup again. A status that repeated such a recovery would keep the EtcdRestore from that.
+func IsUnauthorized(r *v1beta2.RecoveryStatus) bool {
+	return r.IsInProgress() && r.Trigger == v1beta2.RecoveryTriggerRestore && r.Source.Backup == nil &&
+		(r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseFilling)
 }
 
 // recordAgain records a recovery that only the status still shows, unless the cluster has continued

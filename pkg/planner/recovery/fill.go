@@ -55,6 +55,8 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		return d, true
 	}
 	switch {
+	case in.RecoveryMember.Pod == nil && IsUnauthorized(r):
+		return in.awaitAuthorization(r), !in.Bootstrapped || in.RestoreDeleted
 	case in.RecoveryMember.Pod == nil:
 		return Decision{Step: Fill{Recovery: *r, WithoutSource: in.hasLostPVC(r)}}, true
 	case in.RecoveryMember.Serves && in.RecoveryMember.ClusterID != r.OldClusterID:
@@ -65,6 +67,17 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	decision := in.waitForRecoveryMember(r)
 	decision.Step = ReviveOldMembers{Except: r.Source.PVC}
 	return decision, true
+}
+
+// awaitAuthorization waits until the EtcdRestore names its backup again, because the status was lost and a tenant may
+// write the record. Without the EtcdRestore nothing names it: the recovery ends, and the old members stay.
+func (in *Input) awaitAuthorization(r *v1beta2.RecoveryStatus) Decision {
+	if in.RestoreDeleted {
+		return in.abandon(r, "only the record names its backup, and EtcdRestore "+r.Source.Restore+" no longer exists; restore the backup with another EtcdRestore")
+	}
+	return wait(OnEvent, ReasonWaitingForRestore,
+		"status.recovery does not say from which backup EtcdRestore "+r.Source.Restore+" restores, and the record alone is not trusted; that EtcdRestore asks again",
+		"If that EtcdRestore does not ask again, delete it, which abandons the recovery, and create another one.")
 }
 
 // whyKeep says why a restore must not replace the members, empty if it may. Without a pre-restore backup one of them

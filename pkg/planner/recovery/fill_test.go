@@ -219,6 +219,25 @@ func TestFillFromABackup(t *testing.T) {
 	})
 }
 
+// TestRecordDoesNotAuthorize: a tenant may write the record, so what the recovery member mounts comes from the status.
+func TestRecordDoesNotAuthorize(t *testing.T) {
+	lost := func(in *Input) { in.Reported = nil }
+	checkDecisions(t, []decision{
+		{"only the record names the backup, and the cluster has no data", "", edits(neverServed, recorded(filling, restores), lost), "wait WaitingForRestore"},
+		{"the cluster is looked after meanwhile", serving, edits(recorded(filling, restores), lost), goesOn},
+		{"the EtcdRestore no longer exists", "", edits(neverServed, recorded(filling, restores), lost, func(in *Input) { in.RestoreDeleted = true }), "Abandon"},
+	})
+	forged := func(r *v1beta2.RecoveryStatus) { restores(r); r.Source.Backup.SHA256 = "forged" }
+	in := input(t, serving, recorded(filling, forged), asked(restores))
+	if r := Current(in.Recorded, in.Reported); r.Phase != filling || r.Source.Backup.SHA256 != "authorized" {
+		t.Errorf("the recovery is %+v", r)
+	}
+	in.Reported.Source.Backup = nil
+	if r := Current(in.Recorded, in.Reported); r.Source.Backup != nil {
+		t.Errorf("a status without a backup takes that of the record: %+v", r.Source.Backup)
+	}
+}
+
 // TestSecondRecoveryMemberSaysWhy: while the next recovery member is filled, the status says what
 // ended the one before. Once the new one serves, the status no longer does.
 func TestSecondRecoveryMemberSaysWhy(t *testing.T) {

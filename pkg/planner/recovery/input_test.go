@@ -209,6 +209,9 @@ func recorded(phase v1beta2.RecoveryPhase, edits ...func(*v1beta2.RecoveryStatus
 			edit(r)
 		}
 		in.Recorded = r
+		if in.Reported == nil {
+			in.Reported = r.DeepCopy()
+		}
 	}
 }
 
@@ -224,9 +227,11 @@ func lostFor(provenFor time.Duration) func(*Input) {
 
 func later(r *v1beta2.RecoveryStatus)     { r.ID = "two" }
 func cancelled(r *v1beta2.RecoveryStatus) { r.Cancelled = true }
-func restores(r *v1beta2.RecoveryStatus)  { r.Trigger = v1beta2.RecoveryTriggerRestore }
-func early(r *v1beta2.RecoveryStatus)     { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
-func choosesA(r *v1beta2.RecoveryStatus)  { r.Member = "a" }
+func restores(r *v1beta2.RecoveryStatus) {
+	r.Trigger, r.Source.Restore, r.Source.Backup = v1beta2.RecoveryTriggerRestore, "back", &v1beta2.BackupPlace{SHA256: "authorized"}
+}
+func early(r *v1beta2.RecoveryStatus)    { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
+func choosesA(r *v1beta2.RecoveryStatus) { r.Member = "a" }
 
 // memberPod is the hidden recovery member with its pod; it serves if it has a cluster ID.
 func memberPod(id string, edits ...func(*RecoveryMember)) func(*Input) {
