@@ -29,7 +29,7 @@ const (
 	maxVersion = 64
 )
 
-// ErrTooLarge: what the member lists is larger than any real etcd cluster, so it is not used.
+// ErrTooLarge says that what a member lists is larger than any real etcd cluster, so it is not used.
 var ErrTooLarge = errors.New("etcd lists more members, or more or longer URLs, than etcd-operator reads")
 
 // checkSize rejects a list of members that costs other clusters memory and connections.

@@ -67,7 +67,6 @@ func dial(t Target, e Endpoint, l *link) (*grpc.ClientConn, error) {
 		}),
 		grpc.WithReadBufferSize(0), // frames are read one by one, which snapshots do not feel
 		grpc.WithWriteBufferSize(bufferSize),
-		grpc.WithSharedWriteBuffer(true),
 		grpc.WithDisableServiceConfig(),
 		grpc.WithIdleTimeout(0),
 		grpc.WithDefaultCallOptions(grpc.MaxCallRecvMsgSize(maxMessage)),

@@ -59,7 +59,7 @@ func (c *cluster) originalSize(size int) time.Duration {
 const originalRounds = 10
 
 // TestOriginalBackupAndRestore keeps the limits of TestBackupAndRestore in the test suite of the original etcd-operator:
-// a backup to S3 within 4 s, and a restore in place of a living cluster within 10 s. That suite looks at the restore at
+// a backup to S3 within 4 s, and a restore in place within 10 s. That suite looks at the restore at
 // once and after 10 s, and a reason in its status is a failure. Then this test deletes the cluster and restores it within
 // the same limit. No other end-to-end test runs meanwhile, because the limits are times.
 func TestOriginalBackupAndRestore(t *testing.T) {

@@ -127,7 +127,7 @@ func (e *Etcd) Start(cluster, name, address, initial string, alone bool) error {
 	}
 	p.listener = &counted{listener, &e.Dials}
 	// The buffers of thousands of connections are this process's own.
-	p.server = grpc.NewServer(grpc.ReadBufferSize(0), grpc.WriteBufferSize(4<<10), grpc.SharedWriteBuffer(true))
+	p.server = grpc.NewServer(grpc.ReadBufferSize(0), grpc.WriteBufferSize(4<<10))
 	pb.RegisterClusterServer(p.server, e)
 	pb.RegisterMaintenanceServer(p.server, e)
 	pb.RegisterKVServer(p.server, e)

@@ -15,7 +15,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
-// TestNamespaceCannotFillTheStorage changes the largest object as a tenant, until the tenant is told to wait. A tenant of
+// TestNamespaceCannotFillTheStorage changes the largest object as a tenant, until the API server makes the tenant wait. A tenant of
 // another namespace and deletions do not wait.
 func TestNamespaceCannotFillTheStorage(t *testing.T) {
 	t.Parallel()

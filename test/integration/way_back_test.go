@@ -18,7 +18,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
 )
 
-// olderEtcd is an etcd of the minor version that the release before this one embeds, and that the members of
+// olderEtcd is an etcd of the minor version that the previous release embeds, and that the members of
 // the storage of two API servers have.
 type olderEtcd struct {
 	process *exec.Cmd

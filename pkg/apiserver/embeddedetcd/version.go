@@ -13,14 +13,14 @@ import (
 )
 
 const (
-	// downgradeTimeout bounds the wait for a storage that the release before this one can open.
+	// downgradeTimeout bounds the wait for a storage that the previous release can open.
 	downgradeTimeout = 30 * time.Second
 	// downgradePoll is how often the versions are read meanwhile.
 	downgradePoll = 20 * time.Millisecond
 )
 
-// storageVersion is the minor version of etcd that the data directory is kept for: the etcd of the release
-// before this one. That release must be able to open the directory, because an upgrade can be taken back.
+// storageVersion is the minor version of etcd that the data directory is kept for: the etcd of the previous
+// release. That release must be able to open the directory, because an upgrade can be taken back.
 // etcd itself would raise the version as soon as it has started, and an older etcd does not start then.
 var storageVersion = semver.Version{Major: 3, Minor: 6}
 
@@ -55,7 +55,7 @@ func (s *Server) keepStorageVersion(ctx context.Context) error {
 		}
 		select {
 		case <-ctx.Done():
-			return fmt.Errorf("the storage is of etcd %v, which the release before this one cannot open, want %s: %w; "+
+			return fmt.Errorf("the storage is of etcd %v, which the previous release cannot open, want %s: %w; "+
 				"restart the API server, and save the state before you go back", storage, storageVersion, ctx.Err())
 		case <-s.etcd.Server.StopNotify():
 			return ErrStopped

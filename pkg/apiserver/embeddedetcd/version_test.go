@@ -10,7 +10,7 @@ import (
 	"go.etcd.io/etcd/server/v3/etcdserver"
 )
 
-// TestStorageVersion: a directory stays one that the release before this one can open, from the first
+// TestStorageVersion: a directory stays one that the previous release can open, from the first
 // moment at which the server serves, and the next start does not raise its version. TestWayBackOfTheStorage
 // starts an etcd of that release.
 func TestStorageVersion(t *testing.T) {

@@ -103,7 +103,7 @@ func (s *budgetedStorage) GuaranteedUpdate(
 	var taken int64
 	var before uint64
 	counted := func(input runtime.Object, state storage.ResponseMeta) (runtime.Object, *uint64, error) {
-		// The attempt before this one has met another writer.
+		// The previous attempt has met another writer.
 		s.writes.giveBack(namespace, taken)
 		taken, before = 0, state.ResourceVersion
 		size, finalizers := sizeOf(input), remainingFinalizers(input)
@@ -143,7 +143,7 @@ func (s *budgetedStorage) take(ctx context.Context, namespace, key string, size,
 	if growth > 0 && !s.stored.grow(ctx, path.Dir(key)+"/", growth, limit) {
 		return apierrors.NewForbidden(resourceOf(ctx), path.Base(key), fmt.Errorf(
 			"the objects of this kind in namespace %s have more than %s in the storage, which all namespaces share; delete objects, or make them smaller. "+
-				"An administrator sets %s of the API server, %d times of which is this limit; 0 lifts it", namespace, inUnits(limit), BudgetFlag, storedBudgets))
+				"An administrator sets %s of the API server; the limit is %d times its value, and 0 lifts it", namespace, inUnits(limit), BudgetFlag, storedBudgets))
 	}
 	if wait := s.writes.take(namespace, size); wait > 0 {
 		seconds := int((wait + time.Second - 1) / time.Second)

@@ -13,7 +13,7 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// wrapper makes a storage of another one. The list function makes the lists of the kind that is stored.
+// wrapper makes a storage that calls inner. The list function makes the lists of the kind that is stored.
 type wrapper func(inner storage.Interface, newList func() runtime.Object) storage.Interface
 
 // wrappingGetter returns storages that are wrapped.

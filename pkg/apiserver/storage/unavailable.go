@@ -62,7 +62,7 @@ func (s retryableStorage) GuaranteedUpdate(
 // every other one, which nothing but its administrator compacts then: the API server writes before it compacts.
 var errFull = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: "StorageFull",
-	Message: "the etcd behind the etcd-operator API servers is at its quota (alarm NOSPACE), so objects cannot be created or changed; delete objects, then " +
+	Message: "the etcd behind the etcd-operator API servers is at its quota (alarm NOSPACE), so objects cannot be created or changed. Delete objects, then " +
 		"run \"artifacts/ha/storage.sh shrink\", or compact and defragment an etcd of your own and disarm its alarm. Etcd clusters go on without this",
 }}
 

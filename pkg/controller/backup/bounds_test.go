@@ -179,7 +179,7 @@ func TestEndWakesWaitingBackups(t *testing.T) {
 	}
 }
 
-// TestForgedJobHoldsNoPlace: everyone who may create Jobs may give one the labels of a backup.
+// TestForgedJobHoldsNoPlace: a user with the right to create Jobs may give them the labels of a backup.
 func TestForgedJobHoldsNoPlace(t *testing.T) {
 	t.Parallel()
 	for name, owners := range map[string][]metav1.OwnerReference{

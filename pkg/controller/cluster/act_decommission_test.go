@@ -183,7 +183,7 @@ func TestFenceOldMembers(t *testing.T) {
 		t.Errorf("deleted: %s", diff)
 	}
 	if want := []string{"c-late", "c-old"}; !slices.Equal(s.stopped, want) {
-		t.Errorf("%q have a second to end, want %q: a leader waits for seven seconds for another one to take over", s.stopped, want)
+		t.Errorf("%q have a second to end, want %q: a leader waits for seven seconds for another leader", s.stopped, want)
 	}
 	for what, only := range s.gone {
 		if only.UID == nil {

@@ -247,8 +247,8 @@ func keepMinor(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) *v1bet
 	if err != nil {
 		return c // no version is recorded
 	}
-	declared, err := version.ParseGeneric(resources.Version(c))
-	if err == nil && declared.Major() == ran.Major() && declared.Minor() == ran.Minor() {
+	desired, err := version.ParseGeneric(resources.Version(c))
+	if err == nil && desired.Major() == ran.Major() && desired.Minor() == ran.Minor() {
 		return c
 	}
 	return atVersion(c, ran.String())

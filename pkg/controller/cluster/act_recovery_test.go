@@ -265,7 +265,7 @@ func TestRecoveryMemberKeepsItsMinor(t *testing.T) {
 	backup := v1beta2.RecoverySource{Backup: &v1beta2.BackupPlace{
 		StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/etcd"}},
 	}}
-	for name, test := range map[string]struct{ ran, declared, want string }{
+	for name, test := range map[string]struct{ ran, desired, want string }{
 		"the next minor version waits for a rollout": {"3.5.26", "3.6.8", "3.5.26"},
 		"an older one cannot read the data":          {"3.6.8", "3.5.26", "3.6.8"},
 		"another patch release may be the cure":      {"3.6.8", "3.6.11", "3.6.11"},
@@ -274,7 +274,7 @@ func TestRecoveryMemberKeepsItsMinor(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			n := &nursery{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}
-			n.cluster.Spec.Version = test.declared
+			n.cluster.Spec.Version = test.desired
 			n.cluster.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
 			metav1.SetMetaDataAnnotation(&n.pvc.ObjectMeta, resources.AnnotationVersion, test.ran)
 			n.record(t, v1beta2.RecoveryPhaseCutover, "old")

@@ -45,10 +45,11 @@ var externalTypes = []string{"external_account", "external_account_authorized_us
 // readCredentials reads the secret's credentials.json. The error matches ErrCredentials and
 // repeats no value of the file.
 func readCredentials(ctx context.Context, raw []byte) (oauth2.TokenSource, error) {
-	if err := checkCredentials(raw); err != nil {
+	kind, err := checkCredentials(raw)
+	if err != nil {
 		return nil, fmt.Errorf("%w: the entry %s of the Secret in gcs.gcpSecret %w", objectstore.ErrCredentials, credentialsFile, err)
 	}
-	parsed, err := google.CredentialsFromJSON(ctx, raw, storage.DevstorageReadWriteScope)
+	parsed, err := google.CredentialsFromJSONWithType(ctx, raw, google.CredentialsType(kind), storage.DevstorageReadWriteScope)
 	if err != nil {
 		// The cause may quote the file.
 		return nil, fmt.Errorf("%w: the entry %s of the Secret in gcs.gcpSecret holds no credentials of Google; store a key file of a service account there",
@@ -57,11 +58,11 @@ func readCredentials(ctx context.Context, raw []byte) (oauth2.TokenSource, error
 	return parsed.TokenSource, nil
 }
 
-// checkCredentials says what is wrong with the file, as the end of a sentence.
-func checkCredentials(raw []byte) error {
+// checkCredentials returns the type of the credentials, or says what is wrong with the file, as the end of a sentence.
+func checkCredentials(raw []byte) (string, error) {
 	var fields map[string]json.RawMessage
 	if err := json.Unmarshal(raw, &fields); err != nil {
-		return fmt.Errorf("is no JSON object; store a key file of a service account there")
+		return "", fmt.Errorf("is no JSON object; store a key file of a service account there")
 	}
 	kind := text(fields["type"])
 	known, ok := credentialFields[kind]
@@ -70,21 +71,21 @@ func checkCredentials(raw []byte) error {
 		if slices.Contains(externalTypes, kind) {
 			named = "type " + kind
 		}
-		return fmt.Errorf("has %s in the field type, and only %s and %s are accepted. Store a key file of a service account there. "+
+		return "", fmt.Errorf("has %s in the field type, and only %s and %s are accepted. Store a key file of a service account there. "+
 			"Or omit gcs.gcpSecret and set serviceAccountName to a service account that Google knows", named, serviceAccount, authorizedUser)
 	}
 	for name := range fields {
 		if !slices.Contains(known, name) {
-			return fmt.Errorf("has the field %s, which no file of type %s has; remove it", readable(name), kind)
+			return "", fmt.Errorf("has the field %s, which no file of type %s has; remove it", readable(name), kind)
 		}
 	}
 	if domain := text(fields["universe_domain"]); domain != "" && domain != universe {
-		return fmt.Errorf("has a universe_domain other than %s; only that is supported", universe)
+		return "", fmt.Errorf("has a universe_domain other than %s; only that is supported", universe)
 	}
 	if at := text(fields["token_uri"]); at != "" && !isGoogle(at) {
-		return fmt.Errorf("has a token_uri that is not https:// at accounts.google.com or below googleapis.com; download the key file again")
+		return "", fmt.Errorf("has a token_uri that is not https:// at accounts.google.com or below googleapis.com; download the key file again")
 	}
-	return nil
+	return kind, nil
 }
 
 func text(raw json.RawMessage) string {

@@ -77,7 +77,7 @@ func (in *Input) awaitAuthorization(r *v1beta2.RecoveryStatus) Decision {
 	}
 	return wait(OnEvent, ReasonWaitingForRestore,
 		"status.recovery does not say from which backup EtcdRestore "+r.Source.Restore+" restores, and the record alone is not trusted; that EtcdRestore asks again",
-		"If that EtcdRestore does not ask again, delete it, which abandons the recovery, and create another one.")
+		"If that EtcdRestore does not ask again, delete it, which abandons the recovery, and create another EtcdRestore.")
 }
 
 // whyKeep says why a restore must not replace the members, empty if it may. Without a pre-restore backup one of them

@@ -118,7 +118,7 @@ func (c *Checks) goalRecovered(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage)
 	case c.w.Plan.Automatic && voters-gone < voters/2+1 && !c.mayHaveBeenPromoted(cluster) && !c.needsPerson(cluster, l) && !c.losesMore(cluster, l):
 		return "it does not recover by itself"
 	case c.w.Plan.Automatic && c.losesMore(cluster, l) && !c.isStalled():
-		return "no person is asked to accept the loss"
+		return "the status does not ask a person to accept the loss"
 	case (c.w.Plan.Automatic || c.needsPerson(cluster, l)) && c.isStalled():
 		c.w.RequestRecovery() // as the status tells a person to do
 		return askedToRecover

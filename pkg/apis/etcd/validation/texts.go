@@ -12,7 +12,7 @@ import (
 )
 
 // maxText is how long one text of a spec is at most, in bytes. Few texts have a limit of their own, and
-// this one holds for all others, also for those of types of Kubernetes.
+// this limit holds for all others, also for those of types of Kubernetes.
 const maxText = 32 << 10
 
 // ValidateTexts returns the texts of a spec that are too long. Those that the spec before, if there is one,
@@ -53,12 +53,12 @@ func eachText(at reflect.Value, path *field.Path, visit func(*field.Path, string
 		}
 	case reflect.Struct:
 		for i := range at.NumField() {
-			declared := at.Type().Field(i)
+			field := at.Type().Field(i)
 			below := path
-			if name, _, _ := strings.Cut(declared.Tag.Get("json"), ","); name != "" {
+			if name, _, _ := strings.Cut(field.Tag.Get("json"), ","); name != "" {
 				below = path.Child(name)
 			}
-			if declared.IsExported() {
+			if field.IsExported() {
 				eachText(at.Field(i), below, visit)
 			}
 		}
