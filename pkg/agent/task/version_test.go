@@ -51,15 +51,15 @@ func TestStorageVersionIsThatOfTheSnapshot(t *testing.T) {
 	member := cluster.Member("m0")
 	member.Stop()
 	note(t, member.Database(), "meta", map[string]string{"storageVersion": ""})
-	note(t, member.Database(), "cluster", map[string]string{"clusterVersion": "3.6.0"}) // if it had none yet
+	note(t, member.Database(), "cluster", map[string]string{"clusterVersion": "3.7.0"}) // if it had none yet
 	member.Start()
 	for _, layout := range []manifest.Layout{manifest.LayoutDirectory, manifest.LayoutObject} {
 		b := newBench(t, cluster)
 		saved := b.mustRun(agent.CommandSave, b.saveRequest("id-1", layout))
-		if saved.StorageVersion != "3.6.0" {
+		if saved.StorageVersion != "3.7.0" {
 			t.Errorf("%s: the backup is of the storage version %q", layout, saved.StorageVersion)
 		}
-		for target, class := range map[string]agent.ErrorClass{"3.5.35": agent.ClassUnsupported, "3.6.16": "", "3.7.3": ""} {
+		for target, class := range map[string]agent.ErrorClass{"3.5.35": agent.ClassUnsupported, "3.6.16": agent.ClassUnsupported, "3.7.3": ""} {
 			result, _ := b.fetch(saved.Key, func(r *agent.Request) { r.Fetch.TargetVersion = target })
 			if got := classOf(result); got != class {
 				t.Errorf("%s: restore into %s: %q, want %q", layout, target, got, class)
@@ -69,7 +69,7 @@ func TestStorageVersionIsThatOfTheSnapshot(t *testing.T) {
 	b := newBench(t, cluster)
 	etcd := b.saveRequest("x", manifest.LayoutDirectory).Etcd
 	live := b.mustRun(agent.CommandFetch, &agent.Request{ID: "f", Etcd: etcd, Fetch: &agent.Fetch{File: filepath.Join(t.TempDir(), "s.db")}})
-	if live.StorageVersion != "3.6.0" {
+	if live.StorageVersion != "3.7.0" {
 		t.Errorf("what was fetched from the member is of the storage version %q", live.StorageVersion)
 	}
 }

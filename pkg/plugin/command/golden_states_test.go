@@ -66,7 +66,7 @@ func scenes() map[string]*scene {
 	upgrading.members[1].version, upgrading.members[2].restarts = nextVersion, true
 	restoring.recovery = &v1beta2.RecoveryStatus{
 		ID: "r1", Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: recoveryMember, Version: firstVersion,
-		Source: v1beta2.RecoverySource{Restore: "main-20260304"}, OldMembers: []string{"main-a7k2", "main-f9x4", "main-q3m8"},
+		Source: v1beta2.RecoverySource{Restore: "main-20260304", Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3}}, OldMembers: []string{"main-a7k2", "main-f9x4", "main-q3m8"},
 		OldClusterID: strconv.FormatUint(etcdID, 16), RequestedAt: metav1.NewTime(plugintest.Now.Add(-time.Minute)),
 	}
 	return map[string]*scene{"healthy": atRest(), "degraded": degraded, "quorum-lost": lost, "upgrading": upgrading, "restoring": restoring}
@@ -155,6 +155,7 @@ func (s *scene) observed(c *v1beta2.EtcdCluster, now time.Time) planner.Observed
 		s.observeMember(&o, i)
 	}
 	if s.recovery != nil {
+		o.Cluster.Status.Recovery = s.recovery.DeepCopy()
 		o.RecoveryMember = planner.RecoveryMember{Hidden: true, Pod: &planner.Pod{
 			Name: recoveryMember, UID: "pod-" + recoveryMember, Node: "node-1", Owned: true, Running: true, Version: firstVersion, Template: "declared",
 			Trust: "ca", Made: now.Add(-time.Minute),
