@@ -205,7 +205,9 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		if err != nil {
 			return err
 		}
-		c = keepMinor(c, live)
+		if c, err = keepMinor(ctx, r, c, live); err != nil {
+			return err
+		}
 	} else if pvc := resources.RecoveryPVC(c, recovery); pvc != nil {
 		metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, resources.Version(c))
 		resources.CopyRecoveries(pvc, record.Recoveries)
@@ -218,12 +220,10 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		}
 		if resources.IsUnfilled(live) {
 			filled.Phase = v1beta2.RecoveryPhaseFilling
-		} else {
-			c = keepMinor(c, live)
 		}
-	}
-	if err := recordVersion(ctx, r, recovery.RecoveryMember, resources.Version(c)); err != nil {
-		return err
+		if c, err = keepMinor(ctx, r, c, live); err != nil {
+			return err
+		}
 	}
 	pod, err := resources.RecoveryPod(c, &filled, r.seen.certified(resources.MemberPod{}), r.AgentImage)
 	if err != nil {
@@ -240,18 +240,19 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 	return reconcile.MarkRejected(err)
 }
 
-// keepMinor returns c at the version that its recovery member has run on this PVC, if the declared one is of
-// another minor version. As for every other member, a change of the minor version is for a rollout.
-func keepMinor(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) *v1beta2.EtcdCluster {
-	ran, err := version.ParseGeneric(pvc.Annotations[resources.AnnotationVersion])
-	if err != nil {
-		return c // no version is recorded
+// keepMinor returns c at the version that its recovery member has run on this PVC, if the desired one is of
+// another minor version. As for every other member, a change of the minor version is for a rollout. The PVC tells the
+// version before that version runs.
+func keepMinor(ctx context.Context, r *run, c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (*v1beta2.EtcdCluster, error) {
+	ran, err := version.ParseGeneric(live.Annotations[resources.AnnotationVersion])
+	desired, invalid := version.ParseGeneric(resources.Version(c))
+	if err == nil && !resources.IsUnfilled(live) && (invalid != nil || desired.Major() != ran.Major() || desired.Minor() != ran.Minor()) {
+		c = atVersion(c, ran.String())
 	}
-	desired, err := version.ParseGeneric(resources.Version(c))
-	if err == nil && desired.Major() == ran.Major() && desired.Minor() == ran.Minor() {
-		return c
+	if live.Annotations[resources.AnnotationVersion] == resources.Version(c) {
+		return c, nil
 	}
-	return atVersion(c, ran.String())
+	return c, recordVersion(ctx, r, live.Name, resources.Version(c))
 }
 
 // createRecoveryPVC creates the PVC of the recovery member, or returns the one that exists.
