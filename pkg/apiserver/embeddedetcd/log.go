@@ -24,6 +24,7 @@ const (
 var expectedWarnings = sets.New(
 	"Running http and grpc server on single port. This is not recommended for production.",
 	"simple token is not cryptographically signed",
+	"remotes server has mismatching etcd version", // every five seconds while the storage version is lower, see version.go
 )
 
 // logBridge writes the log of etcd to klog, so that the process has one log. Information of etcd
