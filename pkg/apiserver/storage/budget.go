@@ -106,9 +106,10 @@ func (s *budgetedStorage) GuaranteedUpdate(
 		// The previous attempt has met another writer.
 		s.writes.giveBack(namespace, taken)
 		taken, before = 0, state.ResourceVersion
-		size, finalizers := sizeOf(input), remainingFinalizers(input)
+		size, deleting, finalizers := sizeOf(input), isDeleting(input), countFinalizers(input)
 		obj, ttl, err := update(input, state)
-		if err != nil || remainingFinalizers(obj) < finalizers {
+		begins := !deleting && isDeleteRequest(ctx)
+		if err != nil || begins || deleting && finalizers <= freeFinalizers && countFinalizers(obj) < finalizers {
 			return obj, ttl, err
 		}
 		if err := s.take(ctx, namespace, key, sizeOf(obj), sizeOf(obj)-size); err != nil {
@@ -128,7 +129,7 @@ func (s *budgetedStorage) GuaranteedUpdate(
 // system:masters are administrators.
 func (s *budgetedStorage) counts(ctx context.Context) bool {
 	info, ok := request.RequestInfoFrom(ctx)
-	if !ok || info.Subresource == "status" || strings.HasPrefix(info.Verb, "delete") {
+	if !ok || info.Subresource == "status" {
 		return false
 	}
 	by, ok := request.UserFrom(ctx)
@@ -165,11 +166,25 @@ func resourceOf(ctx context.Context) schema.GroupResource {
 
 func inUnits(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
 
-// remainingFinalizers is how many finalizers keep an object that is being deleted; none can be added then.
-// 0 for any other object.
-func remainingFinalizers(obj runtime.Object) int {
+// freeFinalizers is how many finalizers an object that is being deleted has at most while a user removes them without a
+// budget: one of the user and those of Kubernetes. Each removal writes the whole object.
+const freeFinalizers = 3
+
+// isDeleteRequest is true for a request to delete objects. Its first write of an object is free. Each further one
+// exchanges how Kubernetes treats the dependents of an object that is being deleted, and writes the whole object.
+func isDeleteRequest(ctx context.Context) bool {
+	info, ok := request.RequestInfoFrom(ctx)
+	return ok && strings.HasPrefix(info.Verb, "delete")
+}
+
+func isDeleting(obj runtime.Object) bool {
 	accessor, err := meta.Accessor(obj)
-	if err != nil || accessor.GetDeletionTimestamp() == nil {
+	return err == nil && accessor.GetDeletionTimestamp() != nil
+}
+
+func countFinalizers(obj runtime.Object) int {
+	accessor, err := meta.Accessor(obj)
+	if err != nil {
 		return 0
 	}
 	return len(accessor.GetFinalizers())

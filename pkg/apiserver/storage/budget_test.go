@@ -5,6 +5,7 @@ package storage
 
 import (
 	"context"
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -199,8 +200,15 @@ func TestFinalizersLeaveAFullNamespace(t *testing.T) {
 	if !apierrors.IsTooManyRequests(err) {
 		t.Errorf("the namespace has a budget still: %v", err)
 	}
+	if err = update(as(t.Context(), "a", "delete", ""), s, "/etcdclusters/a/x", anyVersion(inner)); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("a second deletion, with another policy: %v", err)
+	}
 	if err = update(tenant, s, "/etcdclusters/a/x", func(c *v1beta2.EtcdCluster) { c.Finalizers = c.Finalizers[1:] }); err != nil {
 		t.Error(err)
+	}
+	inner.stored["/etcdclusters/a/x"].Finalizers = slices.Repeat([]string{"a/a"}, 100)
+	if err = update(tenant, s, "/etcdclusters/a/x", func(c *v1beta2.EtcdCluster) { c.Finalizers = c.Finalizers[1:] }); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("one of a hundred finalizers is removed: %v", err)
 	}
 }
 

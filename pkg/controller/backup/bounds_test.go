@@ -206,3 +206,32 @@ func TestForgedJobHoldsNoPlace(t *testing.T) {
 		}
 	}
 }
+
+// TestBackupThatIsLookedAfterElsewhereDoesNotWait: another controller has taken over a backup that waited for a place.
+func TestBackupThatIsLookedAfterElsewhereDoesNotWait(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	w.maxRunning = 1
+	w.restart()
+	for _, name := range []string{"a", "b", "c"} {
+		w.addCluster(name, 1)
+		w.addBackup(name, name, nil)
+		w.clock.SetTime(w.clock.Now().Add(time.Second))
+	}
+	w.sync()
+	for _, name := range []string{"a", "b", "c"} {
+		w.look(name)
+	}
+	w.elsewhere = "b"
+	w.sync()
+	w.look("b")
+	w.run(w.open()[0], "")
+	for range 2 {
+		w.sync()
+		w.look("a")
+	}
+	w.look("c")
+	if got := w.moving(); got != "c" {
+		t.Errorf("%q runs, want c, which waits for %q; %d Jobs", got, w.progressing("c"), len(w.open()))
+	}
+}

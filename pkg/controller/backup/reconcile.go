@@ -101,6 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, err
 	}
 	if !r.isResponsible(s) {
+		r.limiter.release(key) // one that waits would go before others for ever
 		return reconcile.ScopeRetry, nil
 	}
 	plan := planner.Decide(s.Observed)

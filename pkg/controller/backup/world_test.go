@@ -63,7 +63,9 @@ type world struct {
 	restores, cachedRestores []*v1beta2.EtcdRestore
 	restoresErr              error
 	maxRunning               int
-	after                    bool
+	// elsewhere is the name of an object that another controller looks after.
+	elsewhere string
+	after     bool
 	// woken are the keys that asked to be looked at.
 	woken map[types.NamespacedName]bool
 	// stored counts what agents have made visible in the store, by transfer; runs
@@ -115,7 +117,7 @@ func (w *world) restart() {
 	var err error
 	w.reconciler, err = backup.NewReconciler(backup.Config{
 		Cache: w, Objects: w, Gate: gate(), Recorder: w, Progress: w, Clock: w.clock, AgentImage: "agent:v1", MaxRunning: w.maxRunning, MaxInNamespace: w.maxRunning,
-		Responsible: func(metav1.Object) bool { return true },
+		Responsible: func(o metav1.Object) bool { return o.GetName() != w.elsewhere },
 		Wake:        func(key types.NamespacedName) { w.woken[key] = true },
 	})
 	if err != nil {
