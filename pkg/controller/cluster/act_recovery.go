@@ -205,7 +205,8 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		if err != nil {
 			return err
 		}
-		if c, err = keepMinor(ctx, r, c, live); err != nil {
+		c = keepMinor(c, live)
+		if err := recordRecoveryVersion(ctx, r, c, live); err != nil {
 			return err
 		}
 	} else if pvc := resources.RecoveryPVC(c, recovery); pvc != nil {
@@ -221,7 +222,8 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 		if resources.IsUnfilled(live) {
 			filled.Phase = v1beta2.RecoveryPhaseFilling
 		}
-		if c, err = keepMinor(ctx, r, c, live); err != nil {
+		c = keepMinor(c, live)
+		if err := recordRecoveryVersion(ctx, r, c, live); err != nil {
 			return err
 		}
 	}
@@ -241,18 +243,25 @@ func createRecoveryMember(ctx context.Context, r *run, a planner.CreateRecoveryM
 }
 
 // keepMinor returns c at the version that its recovery member has run on this PVC, if the desired one is of
-// another minor version. As for every other member, a change of the minor version is for a rollout. The PVC tells the
-// version before that version runs.
-func keepMinor(ctx context.Context, r *run, c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) (*v1beta2.EtcdCluster, error) {
-	ran, err := version.ParseGeneric(live.Annotations[resources.AnnotationVersion])
-	desired, invalid := version.ParseGeneric(resources.Version(c))
-	if err == nil && !resources.IsUnfilled(live) && (invalid != nil || desired.Major() != ran.Major() || desired.Minor() != ran.Minor()) {
-		c = atVersion(c, ran.String())
+// another minor version. As for every other member, a change of the minor version is for a rollout.
+func keepMinor(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) *v1beta2.EtcdCluster {
+	ran, err := version.ParseGeneric(pvc.Annotations[resources.AnnotationVersion])
+	if err != nil || resources.IsUnfilled(pvc) {
+		return c
 	}
+	desired, err := version.ParseGeneric(resources.Version(c))
+	if err == nil && desired.Major() == ran.Major() && desired.Minor() == ran.Minor() {
+		return c
+	}
+	return atVersion(c, ran.String())
+}
+
+// recordRecoveryVersion records on the PVC of the recovery member which version runs on it, before that version does.
+func recordRecoveryVersion(ctx context.Context, r *run, c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) error {
 	if live.Annotations[resources.AnnotationVersion] == resources.Version(c) {
-		return c, nil
+		return nil
 	}
-	return c, recordVersion(ctx, r, live.Name, resources.Version(c))
+	return recordVersion(ctx, r, live.Name, resources.Version(c))
 }
 
 // createRecoveryPVC creates the PVC of the recovery member, or returns the one that exists.

@@ -296,3 +296,28 @@ func TestRecoveryMemberWithItsSourceIsObserved(t *testing.T) {
 		}
 	}
 }
+
+// TestRecoveryMemberIsObservedAsItIsCreated: one that keeps its minor version is not outdated. Otherwise the
+// controller would delete and create it for ever.
+func TestRecoveryMemberIsObservedAsItIsCreated(t *testing.T) {
+	t.Parallel()
+	for phase, outdated := range map[v1beta2.RecoveryPhase]bool{v1beta2.RecoveryPhaseCutover: false, v1beta2.RecoveryPhaseFilling: true} {
+		a := &atAddress{oneMember: stopped()}
+		recovery := &v1beta2.RecoveryStatus{ID: "r", Phase: phase, RecoveryMember: "c-a", Source: v1beta2.RecoverySource{Member: "c-old"}}
+		a.cluster.Spec.Version = "3.6.8"
+		pod, err := resources.RecoveryPod(atVersion(a.cluster, "3.5.26"), recovery, resources.MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		a.pod, a.pvc = pod, resources.PVC(a.cluster, "c-a")
+		metav1.SetMetaDataAnnotation(&a.pvc.ObjectMeta, resources.AnnotationVersion, "3.5.26")
+		s := &seen{Observed: planner.Observed{Cluster: a.cluster}}
+		s.Record.Recovery = recovery
+		if err := observeRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
+			t.Fatal(err)
+		}
+		if m := s.RecoveryMember; m.Pod == nil || m.Pod.Outdated != outdated {
+			t.Errorf("%s: it is %+v", phase, m.Pod)
+		}
+	}
+}

@@ -44,7 +44,11 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	if err != nil {
 		return fmt.Errorf("read pod %s from the cache: %w", recovery.RecoveryMember, err)
 	}
-	observed := observedPod(atVersion(r.seen.Cluster, recovery.Version), pod)
+	desired := atVersion(r.seen.Cluster, recovery.Version)
+	if owned && recovery.Phase != v1beta2.RecoveryPhaseFilling {
+		desired = keepMinor(desired, pvc) // as it is created again
+	}
+	observed := observedPod(desired, pod)
 	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
 	observed.OtherInitImage = r.Platform.HasOtherInitImage(pod, r.AgentImage)
 	r.seen.RecoveryMember.Pod, r.seen.RecoveryMember.Unfilled = &observed, !lost && resources.IsUnfilled(pvc)
