@@ -11,6 +11,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/waits"
 )
 
@@ -90,6 +91,9 @@ func TestUnreachableBootstrapMember(t *testing.T) {
 		{"on its PVC", 3, "", bootstrapMember(func(*Observed, *Pod) {}), again},
 		{"with another image", 3, "", bootstrapMember(func(o *Observed, p *Pod) { p.Template, p.Outdated = o.Template, true }), again},
 		{"as it is declared", 3, "", bootstrapMember(func(o *Observed, p *Pod) { p.Template = o.Template }), waits},
+		{"it rejects the certificates that took the place of lost ones", 3, "", bootstrapMember(func(o *Observed, p *Pod) {
+			p.Template, p.Trust, o.Trust, o.CA = o.Template, "before", "now", &certificates.CA{}
+		}), again},
 		{"without a PVC its data would go", 3, "", bootstrapMember(func(o *Observed, _ *Pod) { o.PVCs = nil }), waits},
 		{"the declared version may not read its data", 3, "", append(bootstrapMember(func(*Observed, *Pod) {}), wants("3.5.26")), waits},
 		{"not before its container has had the time to respond", 3, "", bootstrapMember(func(o *Observed, p *Pod) { p.Started = o.Now.Add(-time.Second) }), waits},
