@@ -45,6 +45,19 @@ func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 	return o.backUp(Plan{Phase: v1beta2.RestorePhaseVerifying, Revision: o.newest().Outcome.Revision})
 }
 
+// backUpMeanwhile has the pre-restore backup begin while the first attempt reads the backup, because both take a pod and
+// neither needs the other. A backup that turns out bad leaves it behind, so later attempts make none. A namespace without
+// room for one pod has none for two.
+func (o *Observed) backUpMeanwhile(plan Plan, j *Job) Plan {
+	if j.Attempt > 1 || j.Unstarted() != nil || o.Cluster == nil || !o.isServed() || !o.responds() || o.PreRestore != nil || o.hasPreRestoreBackup() || o.obstacle() != nil {
+		return plan
+	}
+	if made, wait := o.newPreRestoreBackup(); wait == nil {
+		plan.Action, plan.Copy = ActionBackUpFirst, made
+	}
+	return plan
+}
+
 // isAskedForBackup is true if the cluster, with a recovery member that serves, waits for a pre-restore backup that has what
 // its members have accepted since the last one. A recovery member may have had no room for days.
 func (o *Observed) isAskedForBackup(r *v1beta2.RecoveryStatus) bool {

@@ -105,10 +105,21 @@ func TestPreRestoreBackup(t *testing.T) {
 	elsewhere := func(b *v1beta2.EtcdBackup) { ready(b); b.Spec.EtcdCluster = nil }
 	suspended := func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} }
 	failed := func(b *v1beta2.EtcdBackup) { b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "denied" }
+	reads := func(attempt int32) func(*Observed) {
+		return func(o *Observed) {
+			checked(attempt, nil)(o)
+			o.Restore.Status.PreRestoreBackup = nil
+		}
+	}
 	for name, test := range map[string]struct {
 		edits []func(*Observed)
 		want  string
 	}{
+		"the backup is being read":                                   {[]func(*Observed){reads(1), members(serves)}, "Verifying: backUpFirst to bucket/key-pre-restore wait Verifying"},
+		"the backup is being read, and no member responds":           {[]func(*Observed){reads(1), members(hangs)}, "Verifying: wait Verifying"},
+		"the backup is being read, and the pre-restore backup runs":  {[]func(*Observed){reads(1), members(serves), copiedTo(runs)}, "Verifying: wait Verifying"},
+		"the backup is being read, and the cluster is paused":        {[]func(*Observed){reads(1), members(serves), func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait Verifying"},
+		"the backup is being read again":                             {[]func(*Observed){reads(2), members(serves)}, "Verifying: wait Verifying"},
 		"waits for the finalizer":                                    {[]func(*Observed){uncopied, func(o *Observed) { o.Restore.Finalizers = nil }}, "Verifying: addFinalizer"},
 		"waits while the cluster is paused":                          {[]func(*Observed){uncopied, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
 		"a member serves":                                            {[]func(*Observed){uncopied, members(serves, gone)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
