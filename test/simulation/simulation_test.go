@@ -241,6 +241,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		46032701: "the version changed while a restore filled its recovery member, which then lost its pod",
 		46059943: "the source of a recovery lost its pod, and the member that responded had lost more",
 		46073420: "a member was evicted with its data, and another member was out of reach when the version changed",
+		50003900: "the API forgot a restore that the record named, and a person then asked for a recovery",
 		50001455: "of two voters one was out of the controller's reach and had another declaration, and the other responded before it was ready",
 		92326:    "a declaration cost the bootstrap member before a status had named it",
 		8240:     "a CA was lost while members trusted only the CA before it, which no bundle held any more",

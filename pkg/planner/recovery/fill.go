@@ -35,7 +35,7 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	if why := in.whyKeep(r); why != "" {
 		return in.abandon(r, why), true
 	}
-	if why := in.whyRelease(r); why != "" {
+	if why := cmp.Or(in.whyRelease(r), in.whySuperseded(r)); why != "" {
 		return in.abandon(r, why), true
 	}
 	if in.pauses(r) {
@@ -67,6 +67,15 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	decision := in.waitForRecoveryMember(r)
 	decision.Step = ReviveOldMembers{Except: r.Source.PVC}
 	return decision, true
+}
+
+// whySuperseded says why a recovery ends whose backup only the record names: another was requested since. That request
+// takes the place in the status where the EtcdRestore would name its backup again, so each would wait for the other.
+func (in *Input) whySuperseded(r *v1beta2.RecoveryStatus) string {
+	if !IsUnauthorized(r) || !in.Reported.IsInProgress() || in.Reported.ID == r.ID {
+		return ""
+	}
+	return "only the record names its backup, and another recovery was requested since"
 }
 
 // awaitAuthorization waits until the EtcdRestore names its backup again, because the status was lost and a tenant may

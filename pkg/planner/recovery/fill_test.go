@@ -226,6 +226,9 @@ func TestRecordDoesNotAuthorize(t *testing.T) {
 		{"only the record names the backup, and the cluster has no data", "", edits(neverServed, recorded(filling, restores), lost), "wait WaitingForRestore"},
 		{"the cluster is looked after meanwhile", serving, edits(recorded(filling, restores), lost), goesOn},
 		{"the EtcdRestore no longer exists", "", edits(neverServed, recorded(filling, restores), lost, func(in *Input) { in.RestoreDeleted = true }), "Abandon"},
+		{"a person has asked for another recovery since", noLeader, edits(recorded(filling, restores), func(in *Input) {
+			in.Reported = &v1beta2.RecoveryStatus{ID: "since", Phase: pending}
+		}), "Abandon"},
 	})
 	forged := func(r *v1beta2.RecoveryStatus) { restores(r); r.Source.Backup.SHA256 = "forged" }
 	in := input(t, serving, recorded(filling, forged), asked(restores))
