@@ -101,6 +101,8 @@ const (
 	alerts      = "PrometheusRule/etcd-operator-system/etcd-operator"
 	scraped     = "PodMonitor/etcd-operator-system/etcd-operator-controller"
 	class       = "PriorityClass//etcd-operator"
+
+	registration = "APIService//v1beta2.etcd.database.coreos.com"
 )
 
 // several is two API servers on an etcd of their own.
@@ -109,12 +111,42 @@ var several = strings.Replace(external, "{storage", "{replicas: 2, storage", 1)
 func TestOperatorValues(t *testing.T) {
 	t.Parallel()
 	cases := valueCase{}
-	for _, part := range []valueCase{generalValues(), apiServerValues(), controllerValues(), clusterWideValues(), monitoringValues()} {
+	for _, part := range []valueCase{
+		generalValues(), apiServerValues(), controllerValues(), clusterWideValues(), monitoringValues(),
+		podValues("apiserver", apiServer, ""), podValues("controller", controller, ""), podValues("apiserver.storage.managed", storageSet, managed),
+	} {
 		for value, effects := range part {
 			cases[value] = effects
 		}
 	}
 	cases.run(t, operator)
+}
+
+// podValues are those that each program has for its pods.
+func podValues(program, object, base string) valueCase {
+	const inMetadata = "spec.template.metadata."
+	given := func(value string) string {
+		path := strings.Split(program, ".")
+		return strings.Join(path, ": {") + ": {" + value + "}" + strings.Repeat("}", len(path)-1)
+	}
+	cases := valueCase{
+		program + ".nodeSelector": {{base: base, set: given("nodeSelector: {disk: fast}"), object: object, field: inPod + "nodeSelector",
+			want: "{kubernetes.io/os: linux, disk: fast}"}},
+		program + ".tolerations":    {{base: base, set: given("tolerations: [{key: infra, operator: Exists}]"), object: object, field: inPod + "tolerations", want: "[{key: infra, operator: Exists}]"}},
+		program + ".affinity":       {{base: base, set: given("affinity: {nodeAffinity: {}}"), object: object, field: inPod + "affinity", want: "{nodeAffinity: {}}"}},
+		program + ".podLabels":      {{base: base, set: given("podLabels: {team: data}"), object: object, field: inMetadata + "labels.team", want: "data"}},
+		program + ".podAnnotations": {{base: base, set: given("podAnnotations: {seen: 'yes'}"), object: object, field: inMetadata + "annotations.seen", want: "'yes'"}},
+	}
+	if object == storageSet {
+		return cases
+	}
+	const mount = "extraVolumeMounts: [{name: extra, mountPath: /extra}]"
+	account := strings.Replace(object, "Deployment", "ServiceAccount", 1)
+	cases[program+".serviceAccount.annotations"] = []effect{{set: given("serviceAccount: {annotations: {role: r}}"), object: account, field: "metadata.annotations.role", want: "r"}}
+	last := map[string]string{apiServer: "2", controller: "0"}[object] // those of the chart come first
+	cases[program+".extraVolumes"] = []effect{{set: given("extraVolumes: [{name: extra, emptyDir: {}}]"), object: object, field: inPod + "volumes." + last + ".name", want: "extra"}}
+	cases[program+".extraVolumeMounts"] = []effect{{set: given(mount), object: object, field: inContainer + "volumeMounts." + last + ".mountPath", want: "/extra"}}
+	return cases
 }
 
 func generalValues() valueCase {
@@ -136,6 +168,8 @@ func generalValues() valueCase {
 			{set: "commonLabels: {team: data}", object: controller, field: "metadata.labels.team", want: "data"},
 			{set: "commonLabels: {team: data}", object: controller, field: inPod[:len(inPod)-len("spec.")] + "metadata.labels.team", want: "data"},
 		},
+		"apiService.annotations": {{set: "apiService: {annotations: {argocd.argoproj.io/sync-wave: '1'}}", object: registration,
+			field: "metadata.annotations", want: "{argocd.argoproj.io/sync-wave: '1'}"}},
 		"openshift": {
 			{set: "openshift: true", object: apiServer, field: inPod + "securityContext.fsGroup", want: absent},
 			{set: "openshift: true", object: uninstall, field: inPod + "securityContext.runAsUser", want: absent},

@@ -23,6 +23,27 @@
 {{- concat $env .extra | toYaml }}
 {{- end }}
 
+{{/* Where pods run, at the indentation of a pod's spec: values of the program, and whether others stand by for a pod on a
+node that is lost, which is replaced after half a minute then. */}}
+{{- define "etcd-operator.placement" -}}
+{{- $tolerations := list -}}
+{{- if .standby -}}
+{{- range list "not-ready" "unreachable" }}
+{{- $tolerations = append $tolerations (dict "key" (printf "node.kubernetes.io/%s" .) "operator" "Exists" "effect" "NoExecute" "tolerationSeconds" 30) }}
+{{- end -}}
+{{- end -}}
+{{- $placement := dict -}}
+{{- with .values.nodeSelector }}{{ $_ := set $placement "nodeSelector" . }}{{ end -}}
+{{- with concat $tolerations .values.tolerations }}{{ $_ := set $placement "tolerations" . }}{{ end -}}
+{{- with .values.affinity }}{{ $_ := set $placement "affinity" . }}{{ end -}}
+{{- with $placement }}{{ toYaml . | nindent 6 }}{{ end }}
+{{- end }}
+
+{{/* Labels of the user for a pod, at the indentation of a pod template. */}}
+{{- define "etcd-operator.podLabels" -}}
+{{- with merge dict .values.podLabels .root.Values.commonLabels }}{{ toYaml . | nindent 8 }}{{ end }}
+{{- end }}
+
 {{/* The API group is served here, so custom resource definitions of the group must not exist. */}}
 {{- define "etcd-operator.rejectCRDs" -}}
 {{- $group := "etcd.database.coreos.com" -}}
