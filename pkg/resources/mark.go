@@ -41,11 +41,12 @@ const (
 	RetainedUnconfirmed = "unconfirmed"
 )
 
-// Mark gives obj what tells that it belongs to c and whether c is protected, and says
+// Mark gives obj what tells that it belongs to c and whether c is protected, and the labels of spec.metadata. It says
 // whether that is a change.
 func Mark(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	annotations, labels := obj.GetAnnotations(), obj.GetLabels()
 	changed := putAll(&annotations, map[string]string{AnnotationClusterUID: string(c.UID)})
+	changed = putAll(&labels, objectLabels(c)) || changed
 	if c.IsDeletionProtected() {
 		changed = putAll(&labels, map[string]string{LabelProtected: protected}) || changed
 	} else if _, has := labels[LabelProtected]; has {
@@ -65,7 +66,20 @@ func IsMarked(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	if c.IsDeletionProtected() {
 		labelled = obj.GetLabels()[LabelProtected] == protected
 	}
+	for key, value := range objectLabels(c) {
+		if has, found := obj.GetLabels()[key]; !found || has != value {
+			return false
+		}
+	}
 	return labelled == c.IsDeletionProtected() && obj.GetAnnotations()[AnnotationClusterUID] == string(c.UID)
+}
+
+// objectLabels are the labels that the user has every object of c carry.
+func objectLabels(c *v1beta2.EtcdCluster) map[string]string {
+	if c.Spec.Metadata == nil {
+		return nil
+	}
+	return c.Spec.Metadata.Labels
 }
 
 // IsMarkedAlone is true if MarkAlone would change nothing.

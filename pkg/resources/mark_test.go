@@ -43,6 +43,28 @@ func TestMarks(t *testing.T) {
 	}
 }
 
+// TestObjectLabels: every object has the labels of spec.metadata, those that exist get them, and no pod restarts for them.
+func TestObjectLabels(t *testing.T) {
+	t.Parallel()
+	before, now := newCluster(volumes), newCluster(volumes, func(c *v1beta2.EtcdCluster) {
+		c.Spec.Metadata = &v1beta2.ObjectsMetadata{Labels: map[string]string{"team": "data"}}
+	})
+	for _, obj := range []metav1.Object{
+		Pod(before, MemberPod{Name: first}), PVC(before, first), PeerService(before), ClientService(before),
+		PodDisruptionBudget(before, 2), CertificateSecret(before, CASecret(before), nil), RecordConfigMap(before, Record{}),
+	} {
+		if IsMarked(now, obj) || !Mark(now, obj) || !IsMarked(now, obj) || obj.GetLabels()["team"] != "data" || !IsMarked(before, obj) {
+			t.Errorf("%T has the labels %v", obj, obj.GetLabels())
+		}
+	}
+	if pod := Pod(now, MemberPod{Name: first}); pod.Labels["team"] != "data" || pod.Labels[LabelCluster] != now.Name {
+		t.Errorf("a new pod has the labels %v", pod.Labels)
+	}
+	if TemplateHash(before) != TemplateHash(now) {
+		t.Error("the labels change the template of pods")
+	}
+}
+
 // TestMarkAlone drops the owner reference of a new object, and HandOver puts it back
 // when the cluster is deleted.
 func TestMarkAlone(t *testing.T) {

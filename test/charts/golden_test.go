@@ -102,7 +102,7 @@ func TestInstallation(t *testing.T) {
 		"no backup of the embedded storage": {base: "install", components: []string{"no-storage-backup"},
 			values: "apiserver: {storage: {embedded: {backup: {enabled: false}}}}"},
 		"port-10250":        {base: "install", components: []string{"port-10250"}, values: "apiserver: {port: 10250}"},
-		"host-network":      {base: "install", components: []string{"host-network"}, values: "apiserver: {port: 10260, hostNetwork: true}"},
+		"host-network":      {base: "install", components: []string{"host-network"}, values: "apiserver: {port: 10262, hostNetwork: true}"},
 		"openshift":         {base: "install", components: []string{"openshift"}, values: "openshift: true"},
 		"audit":             {base: "install", components: []string{"audit"}, values: "apiserver: {audit: true}"},
 		"encryption":        {base: "install", components: []string{"encryption"}, values: "apiserver: {encryption: true}"},

@@ -100,7 +100,7 @@ func TestAPIServerPorts(t *testing.T) {
 			s.Errorf("install without components: %v", err)
 		}
 	})
-	for component, port := range map[string]int32{"port-10250": 10250, "host-network": 10260} {
+	for component, port := range map[string]int32{"port-10250": 10250, "host-network": 10262} {
 		own := s.TempDir()
 		base, err := filepath.Rel(own, env.Artifact())
 		s.must(err, "find the artifacts")

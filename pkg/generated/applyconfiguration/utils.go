@@ -97,6 +97,8 @@ func ForKind(kind schema.GroupVersionKind) interface{} {
 		return &etcdv1beta2.MembersStatusApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("MemberStatus"):
 		return &etcdv1beta2.MemberStatusApplyConfiguration{}
+	case v1beta2.SchemeGroupVersion.WithKind("ObjectsMetadata"):
+		return &etcdv1beta2.ObjectsMetadataApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("OperationResult"):
 		return &etcdv1beta2.OperationResultApplyConfiguration{}
 	case v1beta2.SchemeGroupVersion.WithKind("OSSSource"):

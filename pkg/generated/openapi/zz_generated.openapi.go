@@ -83,6 +83,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.MembersStatus{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_MembersStatus(ref),
 		v1beta2.NextStep{}.OpenAPIModelName():                             schema_pkg_apis_etcd_v1beta2_NextStep(ref),
 		v1beta2.OSSSource{}.OpenAPIModelName():                            schema_pkg_apis_etcd_v1beta2_OSSSource(ref),
+		v1beta2.ObjectsMetadata{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_ObjectsMetadata(ref),
 		v1beta2.OperationRequest{}.OpenAPIModelName():                     schema_pkg_apis_etcd_v1beta2_OperationRequest(ref),
 		v1beta2.OperationResult{}.OpenAPIModelName():                      schema_pkg_apis_etcd_v1beta2_OperationResult(ref),
 		v1beta2.PersistentVolumeClaimRetentionPolicy{}.OpenAPIModelName(): schema_pkg_apis_etcd_v1beta2_PersistentVolumeClaimRetentionPolicy(ref),
@@ -2027,11 +2028,17 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 							Ref:         ref(v1beta2.BootstrapPolicy{}.OpenAPIModelName()),
 						},
 					},
+					"metadata": {
+						SchemaProps: spec.SchemaProps{
+							Description: "metadata is put on every object that the controller makes for the cluster.",
+							Ref:         ref(v1beta2.ObjectsMetadata{}.OpenAPIModelName()),
+						},
+					},
 				},
 			},
 		},
 		Dependencies: []string{
-			v1beta2.BootstrapPolicy{}.OpenAPIModelName(), v1beta2.ClusterBackupPolicy{}.OpenAPIModelName(), v1beta2.ClusterClient{}.OpenAPIModelName(), v1beta2.EtcdOptions{}.OpenAPIModelName(), v1beta2.PodPolicy{}.OpenAPIModelName(), v1beta2.RecoveryPolicy{}.OpenAPIModelName(), v1beta2.ServicesPolicy{}.OpenAPIModelName(), v1beta2.TLSPolicy{}.OpenAPIModelName()},
+			v1beta2.BootstrapPolicy{}.OpenAPIModelName(), v1beta2.ClusterBackupPolicy{}.OpenAPIModelName(), v1beta2.ClusterClient{}.OpenAPIModelName(), v1beta2.EtcdOptions{}.OpenAPIModelName(), v1beta2.ObjectsMetadata{}.OpenAPIModelName(), v1beta2.PodPolicy{}.OpenAPIModelName(), v1beta2.RecoveryPolicy{}.OpenAPIModelName(), v1beta2.ServicesPolicy{}.OpenAPIModelName(), v1beta2.TLSPolicy{}.OpenAPIModelName()},
 	}
 }
 
@@ -4452,6 +4459,34 @@ func schema_pkg_apis_etcd_v1beta2_OSSSource(ref common.ReferenceCallback) common
 					},
 				},
 				Required: []string{"path", "ossSecret"},
+			},
+		},
+	}
+}
+
+func schema_pkg_apis_etcd_v1beta2_ObjectsMetadata(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "ObjectsMetadata is put on every object that the controller makes for a cluster.",
+				Type:        []string{"object"},
+				Properties: map[string]spec.Schema{
+					"labels": {
+						SchemaProps: spec.SchemaProps{
+							Description: "labels of pods, PVCs, Services, Secrets, the ConfigMap and the PodDisruptionBudget, such as those that a policy of the Kubernetes cluster requires: at most 32. A change restarts no member. A label that is removed here stays on the objects that exist. \"app\", keys that begin with \"etcd_\", and keys of etcd.database.coreos.com, kubernetes.io and k8s.io are rejected, but for those of app.kubernetes.io, and so is a key that spec.pod.labels or the labels of a Service have.",
+							Type:        []string{"object"},
+							AdditionalProperties: &spec.SchemaOrBool{
+								Allows: true,
+								Schema: &spec.Schema{
+									SchemaProps: spec.SchemaProps{
+										Type:   []string{"string"},
+										Format: "",
+									},
+								},
+							},
+						},
+					},
+				},
 			},
 		},
 	}

@@ -122,6 +122,21 @@ type ClusterSpec struct {
 	// fields. After the cluster has begun it may be removed, and not be added.
 	// +optional
 	Bootstrap *BootstrapPolicy `json:"bootstrap,omitempty" protobuf:"bytes,15,opt,name=bootstrap"`
+
+	// metadata is put on every object that the controller makes for the cluster.
+	// +optional
+	Metadata *ObjectsMetadata `json:"metadata,omitempty" protobuf:"bytes,16,opt,name=metadata"`
+}
+
+// ObjectsMetadata is put on every object that the controller makes for a cluster.
+type ObjectsMetadata struct {
+	// labels of pods, PVCs, Services, Secrets, the ConfigMap and the PodDisruptionBudget, such as those
+	// that a policy of the Kubernetes cluster requires: at most 32. A change restarts no member. A
+	// label that is removed here stays on the objects that exist. "app", keys that begin with
+	// "etcd_", and keys of etcd.database.coreos.com, kubernetes.io and k8s.io are rejected, but for those
+	// of app.kubernetes.io, and so is a key that spec.pod.labels or the labels of a Service have.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,1,rep,name=labels"`
 }
 
 // BootstrapPolicy says how a cluster begins.

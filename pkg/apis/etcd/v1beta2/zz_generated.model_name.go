@@ -309,6 +309,11 @@ func (in OSSSource) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in ObjectsMetadata) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.ObjectsMetadata"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in OperationRequest) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.OperationRequest"
 }

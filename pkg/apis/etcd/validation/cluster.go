@@ -54,6 +54,7 @@ func validateClusterSpec(spec *v1beta2.ClusterSpec, path *field.Path) field.Erro
 	if spec.Pod != nil {
 		errs = append(errs, validatePodPolicy(spec.Pod, path.Child("pod"))...)
 	}
+	errs = append(errs, validateObjectsMetadata(spec, path)...)
 	if spec.TLS != nil {
 		errs = append(errs, validateTLS(spec.TLS, path.Child("TLS"))...)
 	}

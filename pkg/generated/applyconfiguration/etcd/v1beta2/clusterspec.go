@@ -67,6 +67,8 @@ type ClusterSpecApplyConfiguration struct {
 	// bootstrap says how the cluster begins, if it does not begin empty: at most one of its
 	// fields. After the cluster has begun it may be removed, and not be added.
 	Bootstrap *BootstrapPolicyApplyConfiguration `json:"bootstrap,omitempty"`
+	// metadata is put on every object that the controller makes for the cluster.
+	Metadata *ObjectsMetadataApplyConfiguration `json:"metadata,omitempty"`
 }
 
 // ClusterSpecApplyConfiguration constructs a declarative configuration of the ClusterSpec type for use with
@@ -197,5 +199,13 @@ func (b *ClusterSpecApplyConfiguration) WithClients(values ...*ClusterClientAppl
 // If called multiple times, the Bootstrap field is set to the value of the last call.
 func (b *ClusterSpecApplyConfiguration) WithBootstrap(value *BootstrapPolicyApplyConfiguration) *ClusterSpecApplyConfiguration {
 	b.Bootstrap = value
+	return b
+}
+
+// WithMetadata sets the Metadata field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Metadata field is set to the value of the last call.
+func (b *ClusterSpecApplyConfiguration) WithMetadata(value *ObjectsMetadataApplyConfiguration) *ClusterSpecApplyConfiguration {
+	b.Metadata = value
 	return b
 }
