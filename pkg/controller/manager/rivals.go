@@ -18,6 +18,8 @@ import (
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 	"k8s.io/utils/ptr"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 )
 
 // ErrScopesOverlap is returned by Run if another controller looks after clusters that this
@@ -46,8 +48,8 @@ type rivals struct {
 	// seen is when each lease was first seen as it is now. Clocks of other machines do
 	// not matter: a lease is alive if it changes.
 	seen map[types.NamespacedName]sighting
-	// beyond is a lease for more than its own namespace, and it may be alive.
-	beyond *coordinationv1.Lease
+	// beyond are leases for more than their own namespace that may be alive.
+	beyond []*coordinationv1.Lease
 }
 
 type sighting struct {
@@ -94,7 +96,8 @@ func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 	if err != nil {
 		return nil, err
 	}
-	var held, beyond *coordinationv1.Lease
+	var held *coordinationv1.Lease
+	var beyond []*coordinationv1.Lease
 	taken, seen := sets.New[string](), map[types.NamespacedName]sighting{}
 	for i := range leases {
 		lease := &leases[i]
@@ -107,7 +110,7 @@ func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 		case !r.isTrusted(lease.Namespace) && scopeOf(lease) == (scope{scopeNamespace, lease.Namespace}):
 			taken.Insert(lease.Namespace)
 		case !r.isTrusted(lease.Namespace):
-			beyond = lease
+			beyond = append(beyond, lease)
 		case renewed:
 			return nil, r.overlap(lease)
 		default:
@@ -115,12 +118,13 @@ func (r *rivals) check(ctx context.Context) (*coordinationv1.Lease, error) {
 		}
 	}
 	r.seen, r.beyond = seen, beyond
+	metrics.SetLeasesNotObeyed(len(beyond))
 	if all && r.o.taken.set(taken) { // what was taken stays so while the leases elsewhere cannot be read
 		klog.FromContext(ctx).Info("Other controllers look after the clusters of these namespaces, by the leases there", "namespaces", sets.List(taken))
 	}
-	if beyond != nil {
+	for _, lease := range beyond {
 		klog.FromContext(ctx).Error(nil, "A lease is for clusters outside of its namespace, and is not obeyed. If it is that of a controller, stop one of the two, or keep both leases in one namespace with --leader-elect-resource-namespace",
-			"lease", klog.KObj(beyond), "scope", scopeOf(beyond).String(), "namespace", r.o.LeaseNamespace)
+			"lease", klog.KObj(lease), "scope", scopeOf(lease).String(), "namespace", r.o.LeaseNamespace)
 	}
 	return held, nil
 }
@@ -205,7 +209,7 @@ func (r *rivals) guard(ctx context.Context, work func(context.Context) error) er
 		case <-r.clock.After(r.o.RetryPeriod):
 		}
 	}
-	if r.beyond != nil && r.o.Namespace != "" && r.o.Namespace == r.o.LeaseNamespace {
+	if len(r.beyond) > 0 && r.o.Namespace != "" && r.o.Namespace == r.o.LeaseNamespace {
 		select {
 		case <-ctx.Done():
 			return nil

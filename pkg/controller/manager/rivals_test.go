@@ -102,8 +102,8 @@ func TestLeasesElsewhere(t *testing.T) {
 	forbidden := false
 	kube := fake.NewClientset(lease("a", "l", "other", scope{scopeNamespace, "a"}, now), forged, lease("c", "l", "mallory", scope{scopeNamespace, "d"}, now))
 	r := newRivals(o, kube, fakeClock)
-	if held, err := r.check(t.Context()); err != nil || held != nil {
-		t.Fatalf("a lease elsewhere is waited for: %v %v", held, err)
+	if held, err := r.check(t.Context()); err != nil || held != nil || len(r.beyond) != 2 {
+		t.Fatalf("a lease elsewhere is waited for, or is not counted: %v %v %v", held, err, r.beyond)
 	}
 	kube.PrependReactor("list", "leases", func(action clienttesting.Action) (bool, apiruntime.Object, error) {
 		return forbidden && action.GetNamespace() == "", nil, apierrors.NewForbidden(coordinationv1.Resource("leases"), "", nil)

@@ -28,6 +28,13 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind"})
 
+	leasesNotObeyed = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem:      "etcd_operator",
+		Name:           "leases_not_obeyed",
+		Help:           "Leases in other namespaces that claim clusters of this controller. Each is that of a second installation, or a forgery.",
+		StabilityLevel: metrics.ALPHA,
+	})
+
 	isLeader = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "etcd_operator",
 		Name:           "leader",
@@ -39,7 +46,7 @@ var (
 // Register adds the metrics of this package that need no cache to the registry that the
 // process serves.
 var Register = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(reconcileDuration, statusFieldsLeftOut, isLeader)
+	legacyregistry.MustRegister(reconcileDuration, statusFieldsLeftOut, isLeader, leasesNotObeyed)
 	legacyregistry.MustRegister(attempts, backupDuration, lastSuccess, lastSize, healthy)
 	legacyregistry.MustRegister(restoresEnded, restoreDuration)
 })
@@ -59,6 +66,9 @@ func SetLeader(leads bool) {
 	}
 	isLeader.Set(0)
 }
+
+// SetLeasesNotObeyed records how many leases claim clusters of this controller that it goes on to look after.
+func SetLeasesNotObeyed(n int) { leasesNotObeyed.Set(float64(n)) }
 
 // ObserveReconcile records the end of one reconcile of an object of a kind.
 func ObserveReconcile(kind string, took time.Duration, err error) {
