@@ -85,6 +85,10 @@ for chart in "$work"/charts/*.tgz; do
   "$(helm 4)" show chart "$out/$(basename "$chart")" >/dev/null # Helm reads what was packed
 done
 
+step "schemas of the API"
+go run -buildvcs=false ./hack/schemas "$work/schemas"
+pack "$out/etcd-operator-$version-schemas.tar.gz" "$work/schemas"
+
 step "software bill of materials"
 sbom=$(cyclonedx_gomod)
 # The program takes the version of the main module from a tag of the repository, which may not have it. It

@@ -6,6 +6,7 @@ package integration
 import (
 	"context"
 	"fmt"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -31,6 +32,24 @@ spec:
       storage: true
       schema: {openAPIV3Schema: {type: object, x-kubernetes-preserve-unknown-fields: true}}
 `
+
+// TestDefinitionsForToolsAreRejected: what the release has for crd2pulumi and its like is a definition that Kubernetes
+// understands, and it rejects it only for the scope that is missing.
+func TestDefinitionsForToolsAreRejected(t *testing.T) {
+	t.Parallel()
+	dir := t.TempDir()
+	generate := exec.CommandContext(t.Context(), "go", "run", "./hack/schemas", dir)
+	generate.Dir = filepath.Join("..", "..")
+	if output, err := generate.CombinedOutput(); err != nil {
+		t.Fatalf("%v: %s", err, output)
+	}
+	for _, plural := range []string{"etcdclusters", "etcdbackups", "etcdrestores"} {
+		output, err := env.kubectl(t.Context(), "create", "--dry-run=server", "-f", filepath.Join(dir, "etcd.database.coreos.com", plural+".crd.yaml"))
+		if err == nil || !strings.Contains(output, "spec.scope: Required value") || strings.Contains(output, "openAPIV3Schema") {
+			t.Errorf("%s: %v", plural, err)
+		}
+	}
+}
 
 // TestDefinitionsKeepTheServerFromStarting installs the server beside CustomResourceDefinitions of
 // its group, with the rights of its ServiceAccount. It is not parallel: other tests read the

@@ -148,7 +148,7 @@ var scenarios = []scenario{
 		series: []series{{`apiserver_request_total{job="etcd-operator-system/etcd-operator-apiserver",group="etcd.database.coreos.com",code="507"}`, "+0", "+5"}},
 		labels: map[string]string{}, summary: "the storage of the API servers of etcd clusters is full"},
 	{alert: "EtcdOperatorLeaseNotObeyed", alsoHibernated: true, series: []series{{"etcd_operator_leases_not_obeyed", "0", "1"}},
-		labels: map[string]string{}, summary: "1 leases in other namespaces claim the etcd clusters of this controller"},
+		labels: map[string]string{}, summary: "1 leases in other namespaces are for the etcd clusters of this controller"},
 }
 
 // harmless are states in which no alert fires, although they resemble those above.

@@ -31,7 +31,7 @@ var (
 	leasesNotObeyed = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "etcd_operator",
 		Name:           "leases_not_obeyed",
-		Help:           "Leases in other namespaces that claim clusters of this controller. Each is that of a second installation, or a forgery.",
+		Help:           "Leases in other namespaces for clusters of this controller. Each is that of a second installation, or a forgery.",
 		StabilityLevel: metrics.ALPHA,
 	})
 
@@ -67,7 +67,7 @@ func SetLeader(leads bool) {
 	isLeader.Set(0)
 }
 
-// SetLeasesNotObeyed records how many leases claim clusters of this controller that it goes on to look after.
+// SetLeasesNotObeyed records how many leases of others are for clusters that this controller looks after all the same.
 func SetLeasesNotObeyed(n int) { leasesNotObeyed.Set(float64(n)) }
 
 // ObserveReconcile records the end of one reconcile of an object of a kind.

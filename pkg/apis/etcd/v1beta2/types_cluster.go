@@ -128,17 +128,6 @@ type ClusterSpec struct {
 	Metadata *ObjectsMetadata `json:"metadata,omitempty" protobuf:"bytes,16,opt,name=metadata"`
 }
 
-// ObjectsMetadata is put on every object that the controller makes for a cluster.
-type ObjectsMetadata struct {
-	// labels of pods, PVCs, Services, Secrets, the ConfigMap and the PodDisruptionBudget, such as those
-	// that a policy of the Kubernetes cluster requires: at most 32. A change restarts no member. A
-	// label that is removed here stays on the objects that exist. "app", keys that begin with
-	// "etcd_", and keys of etcd.database.coreos.com, kubernetes.io and k8s.io are rejected, but for those
-	// of app.kubernetes.io, and so is a key that spec.pod.labels or the labels of a Service have.
-	// +optional
-	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,1,rep,name=labels"`
-}
-
 // BootstrapPolicy says how a cluster begins.
 type BootstrapPolicy struct {
 	// existing names a running etcd that another program runs. The members of this cluster

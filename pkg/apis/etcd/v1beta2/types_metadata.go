@@ -1,0 +1,15 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package v1beta2
+
+// ObjectsMetadata is put on every object that the controller makes for a cluster.
+type ObjectsMetadata struct {
+	// labels of pods, PVCs, Services, Secrets, the ConfigMap and the PodDisruptionBudget, such as those
+	// that a policy of the Kubernetes cluster requires: at most 32. A change restarts no member. A
+	// label that is removed here stays on the objects that exist. "app", keys that begin with
+	// "etcd_", and keys of etcd.database.coreos.com, kubernetes.io and k8s.io are rejected, but for those
+	// of app.kubernetes.io, and so is a key that spec.pod.labels or the labels of a Service have.
+	// +optional
+	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,1,rep,name=labels"`
+}
