@@ -7,9 +7,9 @@ package v1beta2
 type ObjectsMetadata struct {
 	// labels of pods, PVCs, Services, Secrets, the ConfigMap and the PodDisruptionBudget, such as those
 	// that a policy of the Kubernetes cluster requires: at most 32. A change restarts no member. A
-	// label that is removed here stays on the objects that exist. "app", keys that begin with
-	// "etcd_", and keys of etcd.database.coreos.com, kubernetes.io and k8s.io are rejected, but for those
-	// of app.kubernetes.io, and so is a key that spec.pod.labels or the labels of a Service have.
+	// label that is removed here stays on the objects that exist. Rejected are "app", keys that begin with
+	// "etcd_", and keys of etcd.database.coreos.com, kubernetes.io and k8s.io, but for those
+	// of app.kubernetes.io. Rejected are also keys of spec.pod.labels and of the labels of a Service.
 	// +optional
 	Labels map[string]string `json:"labels,omitempty" protobuf:"bytes,1,rep,name=labels"`
 }
