@@ -9,6 +9,7 @@ import (
 	"encoding/json"
 	"maps"
 	"slices"
+	"strconv"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -47,6 +48,10 @@ type Record struct {
 	PutBack PutBackRecord
 	// Rotation says how often the last rotation of the CA was carried out.
 	Rotation RotationRecord
+	// CorruptVoters is how many voters there were when etcd said first that their data differs (alarm CORRUPT); 0 while
+	// it does not. The member list no longer tells after a voter was removed. A forged number has as many members join as
+	// the spec declares, which is what a user gets who disarms the alarm.
+	CorruptVoters int
 }
 
 // mostRemoved is how many removed members a record remembers. A status is hardly from before as many.
@@ -68,6 +73,7 @@ const (
 	recordRestores        = "restores"
 	recordPutBack         = "imagesPutBack"
 	recordRotation        = "caRotated"
+	recordCorruptVoters   = "corruptVoters"
 	recordDeclaration     = "declaration"
 
 	recordSuffix = "-record"
@@ -97,7 +103,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordRotation, recordDeclaration} {
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordRotation, recordCorruptVoters, recordDeclaration} {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
@@ -143,6 +149,9 @@ func ParseRecord(cm *corev1.ConfigMap) Record {
 		Removed:         strings.Fields(cm.Data[recordRemoved]),
 		PutBack:         parsePutBack(cm.Data[recordPutBack]),
 		Rotation:        parseRotation(cm.Data[recordRotation]),
+	}
+	if n, err := strconv.Atoi(cm.Data[recordCorruptVoters]); err == nil && n > 0 {
+		r.CorruptVoters = n
 	}
 	r.Recovery = parseRecovery(cm.Data[recordRecovery])
 	r.Restores = parseRestores(cm.Data[recordRestores])
@@ -201,6 +210,9 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 		recordRemoved: strings.Join(r.Removed, " "), recordPutBack: r.PutBack.String(), recordRestores: formatRestores(r.Restores),
 		recordRotation: r.Rotation.String(),
 	}
+	if r.CorruptVoters > 0 {
+		data[recordCorruptVoters] = strconv.Itoa(r.CorruptVoters)
+	}
 	if r.Recovery != nil {
 		data[recordRecovery] = formatRecovery(r.Recovery)
 	}
@@ -210,7 +222,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 
 // Equal is true if both say the same.
 func (r Record) Equal(other Record) bool {
-	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() && r.Rotation == other.Rotation &&
+	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() && r.Rotation == other.Rotation && r.CorruptVoters == other.CorruptVoters &&
 		slices.Equal(r.Recoveries, other.Recoveries) && slices.Equal(r.Removed, other.Removed) && formatRestores(r.Restores) == formatRestores(other.Restores) && isSameRecovery(r.Recovery, other.Recovery)
 }
 

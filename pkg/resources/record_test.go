@@ -27,6 +27,8 @@ func exampleRecord() Record {
 		Restores:   []v1beta2.ClusterRestore{{Name: "r", UID: "u", Request: "hash", Time: ptr.To(metav1.NewTime(time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)))}},
 		PutBack:    PutBackRecord{Round: 2, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		Rotation:   RotationRecord{}.Next("a request").Next("a request"),
+
+		CorruptVoters: 3,
 	}
 }
 

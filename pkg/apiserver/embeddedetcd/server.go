@@ -18,6 +18,7 @@ import (
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
 	"k8s.io/klog/v2"
+	"k8s.io/utils/clock"
 )
 
 const (
@@ -93,7 +94,7 @@ func Start(ctx context.Context, dir string) (*Server, error) {
 		if _, err = server.guardOnce(ctx, true); err != nil {
 			break
 		}
-		if err = server.keepStorageVersion(ctx); err != nil {
+		if err = server.keepStorageVersion(ctx, clock.RealClock{}); err != nil {
 			break
 		}
 		server.startGuard(ctx)

@@ -194,6 +194,19 @@ func recordPutBack(ctx context.Context, r *run, a planner.RecordPutBack) error {
 	return nil
 }
 
+// recordCorruptVoters writes down how many voters the alarm CORRUPT was raised in, unless another controller has.
+func recordCorruptVoters(ctx context.Context, r *run, a planner.RecordCorruptVoters) error {
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	if record.CorruptVoters != r.seen.Record.CorruptVoters {
+		return fmt.Errorf("the record of the voters whose data differs has changed since it was observed: %w", reconcile.ErrStale)
+	}
+	record.CorruptVoters = a.Voters
+	return updateRecord(ctx, r, live, record)
+}
+
 // recordRemoved writes down that a member was removed from etcd.
 func recordRemoved(ctx context.Context, r *run, name string) error {
 	live, record, err := readRecord(ctx, r)

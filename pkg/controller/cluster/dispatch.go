@@ -27,6 +27,7 @@ var effects = index(
 	on(recordBootstrap),
 	on(recordDeclaration).upkeep(),
 	on(recordPutBack),
+	on(recordCorruptVoters).upkeep(),
 	// act_services.go: the headless Service and the client Service
 	on(createPeerService),
 	on(repairPeerService).upkeep(),

@@ -36,6 +36,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	lost := isNotFound(err)
 	owned := err == nil && resources.Owns(r.seen.Cluster, pvc)
 	r.seen.RecoveryMember.HasPVC, r.seen.RecoveryMember.PVCDeleted = owned && pvc.DeletionTimestamp == nil, owned && pvc.DeletionTimestamp != nil
+	r.seen.RecoveryMember.Unfilled = err == nil && resources.IsUnfilled(pvc)
 	r.seen.RecoveryMember.Hidden = owned && resources.IsHidden(pvc.Labels, r.seen.Cluster.Name)
 	pod, err := r.Cache.Pod(r.key.Namespace, recovery.RecoveryMember)
 	if isNotFound(err) || err == nil && !metav1.IsControlledBy(pod, r.seen.Cluster) {
@@ -51,7 +52,7 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	observed := observedPod(desired, pod)
 	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
 	observed.OtherInitImage = r.Platform.HasOtherInitImage(pod, r.AgentImage)
-	r.seen.RecoveryMember.Pod, r.seen.RecoveryMember.Unfilled = &observed, !lost && resources.IsUnfilled(pvc)
+	r.seen.RecoveryMember.Pod = &observed
 	r.seen.RecoveryMember.LacksPVC = lost && mounts(pod.Spec.Volumes, recovery.RecoveryMember)
 	r.seen.RecoveryMember.MountsSource = recovery.Source.PVC != "" && mounts(pod.Spec.Volumes, recovery.Source.PVC)
 	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.IsHidden(pod.Labels, r.seen.Cluster.Name)

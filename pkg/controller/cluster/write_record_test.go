@@ -161,6 +161,7 @@ func TestRecordIsDeleted(t *testing.T) {
 		"cluster ID":    func() error { return recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1}) },
 		"log":           func() error { return recordLog(t.Context(), r, planner.RecordLog{}) },
 		"put back":      func() error { return recordPutBack(t.Context(), r, planner.RecordPutBack{}) },
+		"corrupt":       func() error { return recordCorruptVoters(t.Context(), r, planner.RecordCorruptVoters{}) },
 		"recovery":      func() error { return recordRecovery(t.Context(), r, planner.RecordRecovery{Recovery: recovery}) },
 		"recovery member": func() error {
 			return createRecoveryMember(t.Context(), r, planner.CreateRecoveryMember{Recovery: recovery})

@@ -259,6 +259,10 @@ type RecordLog struct{ Log resources.LogRecord }
 // observation. It comes before the pods change.
 type RecordPutBack struct{ PutBack resources.PutBackRecord }
 
+// RecordCorruptVoters writes down how many voters there were when etcd said first that their data differs, or 0 once it
+// no longer says so.
+type RecordCorruptVoters struct{ Voters int }
+
 // ForceSnapshot adds entries to the log of etcd that change nothing, so that members take a
 // raft snapshot behind the entries before.
 type ForceSnapshot struct{ Entries int }
@@ -342,6 +346,7 @@ func (ReleasePVC) action()                {}
 func (RepairPVC) action()                 {}
 func (RecordLog) action()                 {}
 func (RecordPutBack) action()             {}
+func (RecordCorruptVoters) action()       {}
 func (ForceSnapshot) action()             {}
 func (UpgradePod) action()                {}
 func (RecreatePod) action()               {}

@@ -99,7 +99,7 @@ func TestDisarmsWhenItsCauseHasEnded(t *testing.T) {
 		{"at the end of a defragmentation", 1, "a", edits(size(roomy), noSpace(1), askedFor(), result("a", hasSucceeded)), "operation: DisarmNoSpace 1"},
 		{"without a quorum", 3, "a b c", edits(size(roomy), noSpace(1), noQuorum), "quorum: wait EtcdUnreachable"},
 		{"paused", 3, "a b c", edits(size(roomy), noSpace(1), pausedSpec), "paused"},
-		{"data that differs", 3, "a b c", edits(size(roomy), noSpace(1), corruptData), "steady: EnsurePodDisruptionBudget 3"},
+		{"data that differs", 3, "a b c", edits(size(roomy), noSpace(1), corruptData), "steady: RecordCorruptVoters 3, EnsurePodDisruptionBudget 3"},
 	})
 }
 

@@ -72,3 +72,25 @@ func TestAwaitedRestoreIsStalled(t *testing.T) {
 		}
 	}
 }
+
+// TestCutoverAwaitsItsEtcdRestore: the record alone does not name a backup in the cutover either. The status leaves the
+// recovery out, so that the EtcdRestore asks again, and says soon that an EtcdRestore that has ended will not.
+func TestCutoverAwaitsItsEtcdRestore(t *testing.T) {
+	o := observed(t, 3, lost, noQuorum, recorded(cutover, restores, func(r *v1beta2.RecoveryStatus) { r.Source.Restore = "back" }))
+	o.Cluster.Status.Recovery = nil
+	o.RecoveryRestore = &v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseVerifying, Conditions: []metav1.Condition{{Type: v1beta2.ConditionReady, Status: metav1.ConditionFalse}}}
+	status := Status(o, Decide(o))
+	if b := status.BlockedBy; b == nil || b.Reason != string(ReasonWaitingForRestore) || status.Recovery != nil {
+		t.Errorf("blocked by %+v, and the status repeats %+v", b, status.Recovery)
+	}
+	stalled := func() bool {
+		return reportedCondition(Status(o, Decide(o)).Conditions, v1beta2.ClusterConditionStalled).Status == corev1.ConditionTrue
+	}
+	if stalled() {
+		t.Error("Stalled while the EtcdRestore reads its backup")
+	}
+	o.RecoveryRestore.Conditions = append(o.RecoveryRestore.Conditions, metav1.Condition{Type: v1beta2.ConditionStalled, Status: metav1.ConditionTrue})
+	if !stalled() {
+		t.Error("not Stalled although the EtcdRestore has ended")
+	}
+}

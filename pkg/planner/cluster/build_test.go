@@ -414,6 +414,8 @@ func describeAction(action Action) string {
 		return fmt.Sprintf("%s %s 3.%d %d %t", kind, a.Log.ClusterID, a.Log.Minor, a.Log.Index, a.Log.Readable)
 	case RecordPutBack:
 		return fmt.Sprintf("%s %d", kind, a.PutBack.Round)
+	case RecordCorruptVoters:
+		return fmt.Sprintf("%s %d", kind, a.Voters)
 	case ForceSnapshot:
 		return fmt.Sprintf("%s %d", kind, a.Entries)
 	case RepairPVC:

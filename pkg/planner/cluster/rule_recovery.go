@@ -76,7 +76,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		LacksBackup:    o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
 		Linearizable:   o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
-			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, HasPVC: o.RecoveryMember.HasPVC, PVCDeleted: o.RecoveryMember.PVCDeleted,
+			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, HasPVC: o.RecoveryMember.HasPVC, PVCDeleted: o.RecoveryMember.PVCDeleted, Unfilled: o.RecoveryMember.Unfilled,
 			Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),
 		},
 	}

@@ -28,6 +28,9 @@ func upkeep(o *Observed, plan Plan) []Action {
 	if o.Record.State == Current && o.Record.Undeclared {
 		actions = append(actions, RecordDeclaration{})
 	}
+	if n := corruptVoters(o); n != o.Record.CorruptVoters && o.Record.State == Current && o.Etcd.Linearizable {
+		actions = append(actions, RecordCorruptVoters{Voters: n})
+	}
 	if awaitsRestore(o.Cluster) && isReportedServed(o.Cluster.Status.Phase) && !recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() {
 		actions = append(actions, ForgetRestore{})
 	}

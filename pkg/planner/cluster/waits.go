@@ -146,6 +146,9 @@ func awaitedRestore(o *Observed, plan Plan) *v1beta2.RestoreStatus {
 	if status == nil && o.AwaitedRestore != nil {
 		status = &o.AwaitedRestore.Status
 	}
+	if status == nil {
+		status = o.RecoveryRestore
+	}
 	if plan.Wait.Reason != ReasonWaitingForRestore || status == nil || meta.FindStatusCondition(status.Conditions, v1beta2.ConditionReady) == nil {
 		return nil
 	}

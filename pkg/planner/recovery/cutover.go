@@ -22,6 +22,8 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	case p == nil && in.isLost(r):
 		next := in.ended(r, v1beta2.RecoveryPhaseAbandoned, "recovery member "+r.RecoveryMember+" was lost with its data before it was published to clients")
 		return Decision{Step: Record{Recovery: next, Gone: r.RecoveryMember}}
+	case p == nil && IsUnauthorized(r) && in.lacksData(r):
+		return in.awaitAuthorization(r)
 	case p == nil:
 		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
 		return Decision{Step: Fill{Recovery: *r}}
@@ -96,6 +98,11 @@ func (in *Input) whyComeBack(r *v1beta2.RecoveryStatus) string {
 // the old members back their labels, and these members start again. Then another recovery can begin.
 func (in *Input) isLost(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger != v1beta2.RecoveryTriggerRestore && !in.RecoveryMember.Hidden && !in.Facts.HasPVC(r.RecoveryMember)
+}
+
+// lacksData is true if no PVC has what the recovery member was filled with: its next pod fills it again.
+func (in *Input) lacksData(r *v1beta2.RecoveryStatus) bool {
+	return in.RecoveryMember.Unfilled || !in.hasRecoveryPVC(r)
 }
 
 // cleanUp publishes the recovery member and releases the PVCs of the old members once the

@@ -80,11 +80,11 @@ func Current(recorded, reported *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus
 	}
 }
 
-// IsUnauthorized is true while a recovery is to be filled from a backup that only the record names. Its EtcdRestore
-// names the backup again. A status that repeated such a recovery would keep the EtcdRestore from that.
+// IsUnauthorized is true while a recovery may be filled from a backup that only the record names: until its recovery
+// member is published, which may lose its data before. Its EtcdRestore names the backup again. A status that repeated
+// such a recovery would keep the EtcdRestore from that.
 func IsUnauthorized(r *v1beta2.RecoveryStatus) bool {
-	return r.IsInProgress() && r.Trigger == v1beta2.RecoveryTriggerRestore && r.Source.Backup == nil &&
-		(r.Phase == v1beta2.RecoveryPhasePending || r.Phase == v1beta2.RecoveryPhaseFilling)
+	return r.IsInProgress() && r.Trigger == v1beta2.RecoveryTriggerRestore && r.Source.Backup == nil && r.Phase != v1beta2.RecoveryPhaseCleaning
 }
 
 // recordAgain records a recovery that only the status still shows, unless the cluster has continued

@@ -79,10 +79,18 @@ func (in *Input) whySuperseded(r *v1beta2.RecoveryStatus) string {
 }
 
 // awaitAuthorization waits until the EtcdRestore names its backup again, because the status was lost and a tenant may
-// write the record. Without the EtcdRestore nothing names it: the recovery ends, and the old members stay.
+// write the record. Without the EtcdRestore nothing names it: the recovery ends, and the old members stay. In the cutover
+// a recovery member of which nothing is seen must be proven gone first: it may hold the data without its labels.
 func (in *Input) awaitAuthorization(r *v1beta2.RecoveryStatus) Decision {
+	why := in.whySuperseded(r)
 	if in.RestoreDeleted {
-		return in.abandon(r, "only the record names its backup, and EtcdRestore "+r.Source.Restore+" no longer exists; restore the backup with another EtcdRestore")
+		why = "only the record names its backup, and EtcdRestore " + r.Source.Restore + " no longer exists; restore the backup with another EtcdRestore"
+	}
+	if why != "" {
+		if r.Phase == v1beta2.RecoveryPhaseCutover && !in.RecoveryMember.Hidden {
+			return Decision{Step: Record{Recovery: in.ended(r, v1beta2.RecoveryPhaseAbandoned, why), Gone: r.RecoveryMember}}
+		}
+		return in.abandon(r, why)
 	}
 	return wait(OnEvent, ReasonWaitingForRestore,
 		"status.recovery does not say from which backup EtcdRestore "+r.Source.Restore+" restores, and the record alone is not trusted; that EtcdRestore asks again",

@@ -156,7 +156,6 @@ func TestRepeatedRestoreYieldsToAQuorum(t *testing.T) {
 // replaced before a fresh pre-restore backup has what they have accepted meanwhile.
 func TestWritesSinceThePreRestoreBackupAreStored(t *testing.T) {
 	lacks := func(in *Input) { in.LacksBackup = true }
-	gone := func(in *Input) { in.RestoreDeleted = true }
 	const waits = "ReviveOldMembers, wait PreRestoreBackupTooOld"
 	checkDecisions(t, []decision{
 		{"the cluster lives on until the recovery member serves", serving, edits(recorded(filling, restores), memberPod(""), lacks), goesOn},
@@ -168,11 +167,11 @@ func TestWritesSinceThePreRestoreBackupAreStored(t *testing.T) {
 		{"a member responds without a quorum before the old members go", noLeader, edits(recorded(cutover, restores), memberPod(newID), lacks), waits},
 		{"no member responds", nothing, edits(recorded(filling, restores), memberPod(newID), lacks), "BeginCutover"},
 		{"no member responds, and the old members go", nothing, edits(recorded(cutover, restores), memberPod(newID), lacks), "Fence"},
-		{"the EtcdRestore is deleted before the cutover", serving, edits(recorded(filling, restores), memberPod(newID), gone), "Abandon"},
-		{"the EtcdRestore is deleted in the cutover", serving, edits(recorded(cutover, restores), memberPod(newID), gone), "Abandon"},
-		{"the EtcdRestore is deleted, and no member responds", nothing, edits(recorded(cutover, restores), memberPod(newID), gone), "Fence"},
+		{"the EtcdRestore is deleted before the cutover", serving, edits(recorded(filling, restores), memberPod(newID), restoreDeleted), "Abandon"},
+		{"the EtcdRestore is deleted in the cutover", serving, edits(recorded(cutover, restores), memberPod(newID), restoreDeleted), "Abandon"},
+		{"the EtcdRestore is deleted, and no member responds", nothing, edits(recorded(cutover, restores), memberPod(newID), restoreDeleted), "Fence"},
 	})
-	for name, edit := range map[string]func(*Input){"a backup that is too old": lacks, "a deleted EtcdRestore": gone} {
+	for name, edit := range map[string]func(*Input){"a backup that is too old": lacks, "a deleted EtcdRestore": restoreDeleted} {
 		d, _ := Decide(input(t, nothing, recorded(cutover, restores), memberPod(newID), edit))
 		if fence, is := d.Step.(Fence); !is || !fence.Recovery.OnlyIfUnresponsive || !fence.Next.OnlyIfUnresponsive {
 			t.Errorf("%s: the PVCs of the old members are not kept: %+v", name, d.Step)
@@ -221,14 +220,13 @@ func TestFillFromABackup(t *testing.T) {
 
 // TestRecordDoesNotAuthorize: a tenant may write the record, so what the recovery member mounts comes from the status.
 func TestRecordDoesNotAuthorize(t *testing.T) {
-	lost := func(in *Input) { in.Reported = nil }
+	askedSince := func(in *Input) { in.Reported = &v1beta2.RecoveryStatus{ID: "since", Phase: pending} }
 	checkDecisions(t, []decision{
-		{"only the record names the backup, and the cluster has no data", "", edits(neverServed, recorded(filling, restores), lost), "wait WaitingForRestore"},
-		{"the cluster is looked after meanwhile", serving, edits(recorded(filling, restores), lost), goesOn},
-		{"the EtcdRestore no longer exists", "", edits(neverServed, recorded(filling, restores), lost, func(in *Input) { in.RestoreDeleted = true }), "Abandon"},
-		{"a person has asked for another recovery since", noLeader, edits(recorded(filling, restores), func(in *Input) {
-			in.Reported = &v1beta2.RecoveryStatus{ID: "since", Phase: pending}
-		}), "Abandon"},
+		{"only the record names the backup, and the cluster has no data", "", edits(neverServed, recorded(filling, restores), unreported), "wait WaitingForRestore"},
+		{"the cluster is looked after meanwhile", serving, edits(recorded(filling, restores), unreported), goesOn},
+		{"the EtcdRestore no longer exists", "", edits(neverServed, recorded(filling, restores), unreported, restoreDeleted), "Abandon"},
+		{"a person has asked for another recovery since", noLeader, edits(recorded(filling, restores), askedSince), "Abandon"},
+		{"a person has asked since, in the cutover without data", noLeader, edits(recorded(cutover, restores), askedSince), "Record Abandoned gone r"},
 	})
 	forged := func(r *v1beta2.RecoveryStatus) { restores(r); r.Source.Backup.SHA256 = "forged" }
 	in := input(t, serving, recorded(filling, forged), asked(restores))

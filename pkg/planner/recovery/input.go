@@ -97,6 +97,8 @@ type RecoveryMember struct {
 	Hidden bool
 	// HasPVC is true if its PVC exists and is not being deleted. PVCDeleted is true if its deletion was requested.
 	HasPVC, PVCDeleted bool
+	// Unfilled is true if its PVC was made after the first one was lost, and no pod has filled it.
+	Unfilled bool
 	// Serves is true if it responds and leads.
 	Serves bool
 	// ClusterID in its response, in hexadecimal.
