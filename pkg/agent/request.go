@@ -5,6 +5,7 @@ package agent
 
 import (
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -254,7 +255,7 @@ type Prune struct {
 	// owner's name is counted and deleted, too.
 	BackupUID string `json:"backupUID,omitempty"`
 	// Keep are the URIs of backups that are not deleted, because restores read them. A URI may name the snapshot, its
-	// manifest or its directory.
+	// manifest, its directory, or a place with backups below it.
 	Keep []string `json:"keep,omitempty"`
 }
 
@@ -267,10 +268,12 @@ type AbortUploads struct {
 	OlderThanSeconds int64 `json:"olderThanSeconds,omitempty"`
 }
 
-// Keeps is true of a backup that the request keeps, whatever the retention says. The key is that of its manifest.
+// Keeps is true of a backup that the request keeps, whatever the retention says. The key is that of its manifest. A URI
+// that names a place keeps everything below it: a restore takes one of these backups, perhaps one that no status tells of.
 func (r *Request) Keeps(key string) bool {
 	return r.Prune != nil && slices.ContainsFunc(r.Prune.Keep, func(uri string) bool {
-		kept, err := r.Store.KeyOf(uri)
-		return err == nil && slices.Contains(manifest.Candidates(kept), key)
+		kept, found := strings.CutPrefix(uri, r.Store.URI(""))
+		kept = strings.Trim(kept, "/")
+		return found && (slices.Contains(manifest.Candidates(kept), key) || manifest.IsBelow(kept, key))
 	})
 }

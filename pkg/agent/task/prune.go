@@ -6,6 +6,7 @@ package task
 import (
 	"context"
 	"fmt"
+	"maps"
 	"slices"
 	"strings"
 	"time"
@@ -61,8 +62,15 @@ func (t *run) expiredBySeries(ctx context.Context, place manifest.Place) ([]mani
 		return nil, err
 	}
 	return slices.DeleteFunc(manifest.Prunable(ours, t.retention(), now, present), func(s manifest.Stored) bool {
-		return s.Manifest.SnapshotKey(s.Key) == t.result.Key
+		return t.isLater(s, present)
 	}), nil
+}
+
+// isLater is true of what this run does not delete, whatever its age and its rank: what it has made, and what was due after that.
+// An attempt on a node that was lost may end long after newer backups were made. If a clock was ahead instead, a later
+// run deletes what it has dated.
+func (t *run) isLater(s manifest.Stored, present time.Time) bool {
+	return s.Manifest.SnapshotKey(s.Key) == t.result.Key || t.made != nil && s.Manifest.StartedAt.After(present)
 }
 
 // entry is a backup as a listing shows it: its manifest and its snapshot are there.
@@ -115,7 +123,7 @@ func (t *run) expiredByName(ctx context.Context, place manifest.Place) ([]manife
 	// The name tells when a backup was due. It may have been made much later.
 	old = slices.DeleteFunc(old, func(s manifest.Stored) bool { return now.Sub(s.MadeAt()) <= retention.MaxAge })
 	return slices.DeleteFunc(append(surplus, old...), func(s manifest.Stored) bool {
-		return !s.MadeAt().Before(newest) || s.Manifest.SnapshotKey(s.Key) == t.result.Key
+		return !s.MadeAt().Before(newest) || t.isLater(s, present)
 	}), nil
 }
 
@@ -153,40 +161,53 @@ func (t *run) entries(ctx context.Context, place manifest.Place, present time.Ti
 // proved returns the entries that are this EtcdBackup's. The UID of the cluster that is backed
 // up proves it. A backup of another UID is of an earlier cluster of that name, or of a
 // cluster in another Kubernetes cluster that shares the location. It belongs to this
-// EtcdBackup if the newest backup of that UID says so: all backups of one UID are of one
-// Kubernetes cluster.
+// EtcdBackup if the newest backup of that UID whose manifest can be read says so: all backups of one UID are of one
+// Kubernetes cluster. Newer ones of that UID are left out, as by fromNewestGood: one that is damaged is no last copy of that data.
 func (t *run) proved(ctx context.Context, place manifest.Place, entries []entry) ([]entry, error) {
-	count, newest := map[string]int{}, []objectstore.Object{}
+	count, unread := map[string]int{}, map[string][]entry{}
 	for _, e := range entries {
-		if e.UID != place.Owner.UID && count[e.UID] == 0 {
-			newest = append(newest, e.manifest)
+		if e.UID != place.Owner.UID {
+			unread[e.UID] = append(unread[e.UID], e)
+			count[e.UID]++
 		}
-		count[e.UID]++
 	}
-	read, err := t.readManifests(ctx, newest)
-	if err != nil {
-		return nil, err
-	}
-	ours, others := map[string]bool{place.Owner.UID: true}, []string{}
+	ours, unreadable, others := map[string]bool{place.Owner.UID: true}, map[string]bool{}, []string{}
 	t.result.Unproved = 0
-	for _, s := range read {
-		name, _ := place.NameOf(s.Key)
-		m := s.Manifest
-		switch owner := m.Owner; {
-		case owner.Namespace != place.Owner.Namespace || owner.Name != place.Owner.Name || owner.UID != name.UID:
-			// A cluster with a longer name.
-		case t.request.Prune.BackupUID != "" && m.BackupUID == t.request.Prune.BackupUID:
-			ours[name.UID] = true
-		default:
-			t.result.Unproved += count[name.UID]
-			others = append(others, t.request.Store.URI(manifest.ClusterDir(m.SnapshotKey(s.Key)))+"/")
+	for len(unread) > 0 {
+		var newest []objectstore.Object
+		for _, uid := range slices.Sorted(maps.Keys(unread)) {
+			newest = append(newest, unread[uid][0].manifest)
+		}
+		read, err := t.readManifests(ctx, newest)
+		if err != nil {
+			return nil, err
+		}
+		for _, s := range read {
+			name, _ := place.NameOf(s.Key)
+			delete(unread, name.UID)
+			m := s.Manifest
+			switch owner := m.Owner; {
+			case owner.Namespace != place.Owner.Namespace || owner.Name != place.Owner.Name || owner.UID != name.UID:
+				// A cluster with a longer name.
+			case t.request.Prune.BackupUID != "" && m.BackupUID == t.request.Prune.BackupUID:
+				ours[name.UID] = true
+			default:
+				t.result.Unproved += count[name.UID]
+				others = append(others, t.request.Store.URI(manifest.ClusterDir(m.SnapshotKey(s.Key)))+"/")
+			}
+		}
+		for uid, of := range unread {
+			unreadable[of[0].manifest.Key] = true
+			if unread[uid] = of[1:]; len(of) == 1 {
+				delete(unread, uid)
+			}
 		}
 	}
 	if more := len(others) - maxNamedPlaces; more > 0 {
 		others = append(others[:maxNamedPlaces], fmt.Sprintf("%d more", more))
 	}
 	t.result.UnprovedAt = strings.Join(others, ", ")
-	return slices.DeleteFunc(entries, func(e entry) bool { return !ours[e.UID] }), nil
+	return slices.DeleteFunc(entries, func(e entry) bool { return !ours[e.UID] || unreadable[e.manifest.Key] }), nil
 }
 
 // fromNewestGood leaves out what is newer than the newest backup whose manifest can be read,

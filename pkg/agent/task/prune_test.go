@@ -293,3 +293,51 @@ func TestPruneKeepsWhatIsNamed(t *testing.T) {
 		}
 	}
 }
+
+// TestPruneOfAnEarlierClusterThatIsDamaged: what cannot be read proves nothing and is no last copy. The newest one that
+// can be read tells whose the others are, and stays.
+func TestPruneOfAnEarlierClusterThatIsDamaged(t *testing.T) {
+	b := newBench(t, nil)
+	now := time.Now().UTC().Truncate(time.Second)
+	earlier := manifest.Owner{Namespace: owner.Namespace, Name: owner.Name, UID: "earlier"}
+	var keys []string
+	for i := range 6 {
+		of := owner
+		if i < 4 {
+			of = earlier
+		}
+		keys = append(keys, b.keep(of, "mine", now.Add(-time.Duration(7-i)*time.Hour), int64(i)))
+	}
+	if err := objectstore.PutBytes(t.Context(), b.store, keys[3], []byte("{"), objectstore.PutOptions{Overwrite: true}); err != nil {
+		t.Fatal(err)
+	}
+	b.mustRun(agent.CommandPrune, b.pruneRequest(1, 0))
+	if got := b.left(keys); got != "001101" {
+		t.Errorf("left are %s", got)
+	}
+}
+
+// TestPruneOfALateAttempt: an attempt on a node that was lost ends weeks later. What was made since then is newer,
+// whatever the clock of the volume's node has shown.
+func TestPruneOfALateAttempt(t *testing.T) {
+	b := newBench(t, nil)
+	now := time.Now().UTC().Truncate(time.Second)
+	newer, late := b.keep(owner, "mine", now.Add(-24*time.Hour), 2), b.keep(owner, "mine", now.Add(-20*24*time.Hour), 1)
+	behind := now.Add(-365 * 24 * time.Hour)
+	if err := os.Chtimes(filepath.Join(b.dir, newer), behind, behind); err != nil {
+		t.Fatal(err)
+	}
+	raw, err := objectstore.ReadAll(t.Context(), b.store, late, manifest.MaxSize)
+	if err != nil {
+		t.Fatal(err)
+	}
+	m, err := manifest.Decode(raw)
+	if err != nil {
+		t.Fatal(err)
+	}
+	run := &run{Runner: b.runner, request: b.pruneRequest(1, 30*24*time.Hour), result: &agent.Result{}, store: b.store}
+	run.conclude(t.Context(), &manifest.Stored{Key: late, Manifest: m})
+	if got := b.left([]string{newer, late}); got != "11" || run.result.Warning != "" {
+		t.Errorf("left are %s, warning %q", got, run.result.Warning)
+	}
+}

@@ -4,144 +4,267 @@
 package task
 
 import (
-	"errors"
+	"context"
+	"flag"
 	"fmt"
 	"math/rand/v2"
-	"os"
-	"path/filepath"
 	"slices"
 	"testing"
 	"time"
 
-	clocktesting "k8s.io/utils/clock/testing"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
+	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
-// kept is a backup that the model knows, and when it was really made.
-type kept struct {
-	key string
-	at  time.Time
-	uid string
-}
+var (
+	retentionWalks = flag.Uint64("retention-walks", 30, "how many lives of ten years TestRetentionKeepsWhatTheRulesKeep plays")
+	retentionSeed  = flag.Uint64("retention-seed", 0, "the seed of the first of them")
+)
 
-// retentionWalk makes one backup after the other, with wrong clocks, and checks each prune.
+const (
+	day  = 24 * time.Hour
+	year = 365 * day
+)
+
+// retentionWalk is ten years of one periodic EtcdBackup, with what plans its Jobs and what runs in their pods. Only the
+// stream from etcd is left out. Clocks are wrong, stores fail, users restore, hold and change their minds.
 type retentionWalk struct {
-	*bench
+	t    *testing.T
+	ctx  context.Context
+	seed uint64
+	dice *rand.Rand
+	log  []string
 
-	dice    *rand.Rand
-	now     time.Time
-	uid     string
-	volume  bool
-	prune   agent.Prune
-	backups []kept // the oldest first
-	log     []string
+	now          time.Time // what is true
+	ahead        clocks    // what clocks show beyond it
+	jumped       bool      // a clock has been wrong by a year
+	every        time.Duration
+	volume, calm bool
+	shelf        *shelf
+
+	backup   *v1beta2.EtcdBackup
+	cluster  *v1beta2.EtcdCluster
+	singles  []*v1beta2.EtcdBackup
+	restores []*walkRestore
+	jobs     []backup.Job
+	requests map[string]*agent.Request // by Job
+	zombies  []*agent.Request          // of pods on lost nodes, which may come back
+	revision int64
+	number   int
+	asked    int // EtcdRestores
+
+	rules // what must be true
 }
 
-func (w *retentionWalk) pick(offsets ...time.Duration) time.Duration {
-	return offsets[w.dice.IntN(len(offsets))]
+// clocks are how far the clocks are ahead: that of Kubernetes and the controller, and that of the node.
+type clocks struct{ kubernetes, node time.Duration }
+
+func newRetentionWalk(t *testing.T, seed uint64) *retentionWalk {
+	w := &retentionWalk{
+		t: t, ctx: klog.NewContext(t.Context(), klog.Logger{}), seed: seed, dice: rand.New(rand.NewPCG(seed, 11)),
+		now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), requests: map[string]*agent.Request{}, revision: 1, volume: seed%2 == 1,
+	}
+	w.every = time.Duration(3+w.dice.IntN(12)) * day
+	w.shelf = &shelf{objects: map[string]*onShelf{}, deleting: w.deleting, now: func() time.Time {
+		if w.volume {
+			return w.now.Add(w.ahead.node)
+		}
+		return w.now
+	}}
+	w.cluster = &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "u0", CreationTimestamp: metav1.NewTime(w.now)}}
+	w.backup = w.newBackup("nightly", &v1beta2.BackupPolicy{BackupIntervalInSecond: int64(w.every / time.Second)})
+	w.known = map[string]*madeBackup{}
+	w.foreign = map[string]bool{}
+	for i, key := range []string{
+		"etcd/nightly/v1/ns/c-u0/20200101T000000Z-00000000000000000001-copy/snapshot.db.of-a-user",
+		"etcd/nightly/v1/ns/c-u0/readme.txt", "etcd/nightly/v1/ns/c-x-u0/20200101T000000Z-00000000000000000001-1/snapshot.db",
+		"etcd/other/v1/ns/c-u0/20200101T000000Z-00000000000000000001-1/snapshot.db",
+	} {
+		w.foreign[key] = true
+		w.shelf.objects[key] = &onShelf{content: []byte{byte(i)}}
+		w.shelf.objects[key].Key, w.shelf.objects[key].Size, w.shelf.objects[key].Modified = key, 1, w.now.Add(-9*year)
+	}
+	return w
 }
 
-const day = 24 * time.Hour
-
-// step makes a backup, and prunes if its proof succeeds. The clocks of the node and of Kubernetes
-// may be wrong. The clock of a bucket is right; a volume has that of the node.
-func (w *retentionWalk) step(seed uint64, number int) {
-	w.now = w.now.Add(time.Duration(1+w.dice.IntN(40)) * time.Hour)
-	node := w.pick(0, 0, 0, 10*day, -10*day, 365*day)
-	kubernetes, store := w.pick(0, 0, 0, 0, 365*day), time.Duration(0)
-	if w.volume {
-		kubernetes, store = 0, node
+func (w *retentionWalk) newBackup(name string, policy *v1beta2.BackupPolicy) *v1beta2.EtcdBackup {
+	return &v1beta2.EtcdBackup{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID("uid-" + name), CreationTimestamp: metav1.NewTime(w.kubernetes()), Generation: 1},
+		Spec: v1beta2.BackupSpec{
+			EtcdCluster: &v1beta2.EtcdClusterRef{Name: "c"}, StorageType: v1beta2.BackupStorageTypeS3, BackupPolicy: policy,
+			BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "bucket/etcd"}},
+		},
 	}
-	if w.dice.IntN(12) == 0 {
-		w.uid = fmt.Sprint("u", number) // the cluster is created again
-	}
-	of := manifest.Owner{Namespace: "ns", Name: "c", UID: w.uid}
-	place := manifest.Place{Layout: manifest.LayoutDirectory, Key: "backups/etcd", Owner: of}
-	started := w.now.Add(kubernetes).Truncate(time.Second)
-	key := place.SnapshotKey(fmt.Sprint(number), started, int64(number), "", "")
-	modified := w.now.Add(store)
-	w.plant(key, modified)
-	if w.dice.IntN(4) == 0 {
-		w.log = append(w.log, fmt.Sprintf("%d is disproved", number))
-		return // nothing follows, as in a pod
-	}
-	m := &manifest.Manifest{
-		FormatVersion: manifest.FormatVersion, ID: "id", Object: "snapshot.db", Layout: place.Layout, Owner: of, BackupUID: "mine", Revision: int64(number),
-		Size: 1, SHA256: sum, StoredSize: 1, StoredSHA256: sum, StartedAt: started, FinishedAt: w.now.Add(node),
-	}
-	raw, err := m.Encode()
-	manifestKey := place.Layout.ManifestKey(key)
-	name := filepath.Join(w.dir, manifestKey)
-	if err = errors.Join(err, os.WriteFile(name, raw, 0o600), os.Chtimes(name, modified, modified)); err != nil {
-		w.t.Fatal(err)
-	}
-	w.backups = append(w.backups, kept{manifestKey, w.now, w.uid})
-	w.log = append(w.log, fmt.Sprintf("%d of %s at %s, node %s, Kubernetes %s", number, w.uid, w.now.Format(time.DateTime), node, kubernetes))
-	w.prune.Owner = of
-	w.runner.Clock = clocktesting.NewFakePassiveClock(w.now.Add(node))
-	prune := w.prune
-	request := &agent.Request{ID: "id", Store: w.storePlace("backups/etcd"), Prune: &prune}
-	if !w.volume {
-		request.Store.VolumeDir = ""
-	}
-	run := &run{Runner: w.runner, request: request, result: &agent.Result{}, store: w.store}
-	run.conclude(w.t.Context(), &manifest.Stored{Key: manifestKey, Manifest: m})
-	if run.result.Warning != "" {
-		w.t.Fatalf("seed %d: %s", seed, run.result.Warning)
-	}
-	w.check(seed)
 }
 
-const sum = "abababababababababababababababababababababababababababababababab"
+// kubernetes is what the clock of the controller shows.
+func (w *retentionWalk) kubernetes() time.Time {
+	return w.now.Add(w.ahead.kubernetes).Truncate(time.Second)
+}
 
-// check compares the backups that remain with the rules, by true times.
-func (w *retentionWalk) check(seed uint64) {
+func (w *retentionWalk) chance(of int) bool { return !w.calm && w.dice.IntN(of) == 0 }
+
+func (w *retentionWalk) note(format string, args ...any) {
+	w.log = append(w.log, w.now.Format(time.DateTime)+" "+fmt.Sprintf(format, args...))
+}
+
+func (w *retentionWalk) fail(format string, args ...any) {
 	w.t.Helper()
-	there := w.objects()
-	newest := len(w.backups) - 1
-	before := newest
-	for before >= 0 && w.backups[before].uid == w.backups[newest].uid {
-		before--
+	for _, line := range w.log[max(len(w.log)-60, 0):] {
+		w.t.Log(line)
 	}
-	var left []kept
-	for i, b := range w.backups {
-		if slices.Contains(there, b.key) {
-			left = append(left, b)
+	w.t.Fatalf("seed %d: %s: %s", w.seed, w.now.Format(time.DateTime), fmt.Sprintf(format, args...))
+}
+
+// observe is what the controller sees.
+func (w *retentionWalk) observe() backup.Observed {
+	o := backup.Observed{Now: w.kubernetes(), Backup: w.backup, Jobs: w.jobs}
+	if r := w.cluster.Status.Recovery; r != nil && r.Phase == v1beta2.RecoveryPhaseSucceeded {
+		o.Recovered = r.CompletionTime.Time
+	}
+	o.Held = backup.Held(w.backup, append(w.singles, w.backup), w.openRestores(), []*v1beta2.EtcdCluster{w.cluster})
+	return o
+}
+
+// reconcile lets the controller go on until it waits for the time, or for a Job that takes longer.
+func (w *retentionWalk) reconcile() {
+	for range 40 {
+		w.advanceRestores()
+		o := w.observe()
+		plan := backup.Decide(o)
+		if plan.Action == backup.ActionSave {
+			w.begin(plan.Attempt, o.Held)
 			continue
 		}
-		tooMany := w.prune.Count > 0 && newest-i >= int(w.prune.Count) && i != before
-		tooOld := w.prune.MaxAgeSeconds > 0 && w.now.Sub(b.at) > time.Duration(w.prune.MaxAgeSeconds)*time.Second
-		if i == newest || !tooMany && !tooOld {
-			for _, line := range w.log {
-				w.t.Log(line)
+		w.backup.Status = backup.Status(o, plan)
+		w.backup.Status.ObservedGeneration = w.backup.Generation
+		w.jobs = slices.DeleteFunc(w.jobs, func(j backup.Job) bool { return slices.Contains(plan.Delete, j.Name) })
+		switch running := slices.IndexFunc(w.jobs, func(j backup.Job) bool { return j.Outcome == nil && j.LostNode == nil }); {
+		case plan.Record != nil || plan.Action != backup.ActionNone:
+		case running >= 0 && w.chance(4):
+			return // it takes until something else has happened
+		case running >= 0:
+			w.end(&w.jobs[running])
+		case w.backup.Status.Phase == v1beta2.BackupPhaseFailed && w.backup.Status.Attempts < 12:
+			w.now = w.now.Add(plan.RequeueAfter)
+			if w.dice.IntN(3) == 0 {
+				w.shelf.fault = faultNone
 			}
-			w.t.Fatalf("seed %d: %s of %s is deleted at %s, rank %d, %+v", seed, b.key, b.at.Format(time.DateTime), w.now.Format(time.DateTime), newest-i, w.prune)
+		default:
+			return
 		}
 	}
-	w.backups = left
 }
 
-// TestRetentionKeepsWhatTheRulesKeep is deterministic: a seed that fails can be tried alone.
+// begin creates a Job.
+func (w *retentionWalk) begin(a backup.Attempt, held []string) {
+	made, err := resources.BackupJob(w.backup, resources.BackupRun{ScheduledTime: a.ScheduledTime, Attempt: a.Number, Image: "agent", Cluster: w.cluster, Members: []resources.MemberAddress{{Name: "m", IP: "10.0.0.1"}}, Keep: held})
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	request, err := agent.RequestIn(made.Spec.Template.Spec.Containers[0].Args)
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if w.volume {
+		request.Store.VolumeDir = agent.VolumeDir
+	}
+	w.requests[made.Name] = request
+	j := backup.Job{Job: job.Job{Name: made.Name, Created: w.kubernetes(), Started: true}, Attempt: a}
+	if request.Prune != nil {
+		j.Pruner = &job.Pruner{Job: made.Name, Request: request}
+	}
+	w.jobs = append(w.jobs, j)
+}
+
+// end lets the pod of a Job do its work, or loses its node.
+func (w *retentionWalk) end(j *backup.Job) {
+	request := w.requests[j.Name]
+	if w.chance(60) {
+		w.note("the node of %s is lost", j.Name)
+		j.LostNode = &job.LostNode{Since: w.kubernetes(), Message: "lost"}
+		w.zombies = append(w.zombies, request)
+		return
+	}
+	result := w.runAgent(request)
+	o := &backup.Outcome{Start: j.Created, Completion: w.now.Add(w.ahead.node).Truncate(time.Second)}
+	if result.Error != nil {
+		o.Reason, o.Message = string(result.Error.Class), result.Error.Message
+	} else {
+		o.Succeeded, o.URI, o.Revision, o.Verified, o.Unconfirmed, o.Warning = true, result.URI, result.Revision, result.Verified, result.Unconfirmed, result.Warning
+	}
+	// As in the controller, an attempt ends neither before it began nor after now.
+	if o.Completion.After(w.kubernetes()) {
+		o.Completion = w.kubernetes()
+	}
+	if o.Completion.Before(o.Start) {
+		o.Completion = o.Start
+	}
+	j.Outcome = o
+}
+
+// TestRetentionKeepsWhatTheRulesKeep is deterministic: a seed that fails can be tried alone, with -retention-seed and
+// -retention-walks=1.
 func TestRetentionKeepsWhatTheRulesKeep(t *testing.T) {
-	lives, made, gone := uint64(60), 0, 0
-	for seed := range lives {
-		b := newBench(t, nil)
-		dice := rand.New(rand.NewPCG(seed, 11))
-		w := &retentionWalk{bench: b, dice: dice, now: time.Date(2026, 6, 1, 0, 0, 0, 0, time.UTC), uid: "u", volume: seed%2 == 1}
-		w.prune = agent.Prune{Layout: manifest.LayoutDirectory, BackupUID: "mine", Count: int32(dice.IntN(5)), MaxAgeSeconds: int64(dice.IntN(3)*7) * int64(day/time.Second)}
-		other := b.keep(manifest.Owner{Namespace: "ns", Name: "c", UID: "elsewhere"}, "another", w.now.Add(-100*day), 1)
-		for number := range 40 {
-			w.step(seed, number+1)
-		}
-		if w.left([]string{other}) != "1" {
-			t.Fatalf("seed %d: the backup of another EtcdBackup is deleted", seed)
-		}
-		made, gone = made+40, gone+40-len(w.backups)
+	first, last := *retentionSeed, *retentionSeed+*retentionWalks-1
+	if testing.Short() {
+		last = first + min(*retentionWalks, 10) - 1
 	}
-	t.Logf("seeds 0 to %d: %d attempts, %d are left out or pruned", lives-1, made, gone)
-	if gone < made/3 {
-		t.Error("hardly anything was pruned: nothing was tested")
+	total := rules{}
+	for seed := first; seed <= last; seed++ {
+		w := newRetentionWalk(t, seed)
+		for end := w.now.Add(10 * year); w.now.Before(end); {
+			w.now = w.now.Add(w.every/4 + time.Duration(w.dice.Int64N(int64(w.every))))
+			w.disturb()
+			w.reconcile()
+			w.expireSingles()
+		}
+		w.settle()
+		total.add(&w.rules)
 	}
+	t.Logf("seeds %d to %d, ten years each: %d backups, %d pruned, %d of them of an earlier cluster, %d restores, %d failed attempts, %d single EtcdBackups expired",
+		first, last, total.made, total.pruned, total.prunedEarlier, total.restored, total.failed, total.expired)
+	if last-first >= 9 && (total.pruned < total.made/3 || total.restored == 0 || total.expired == 0 || total.prunedEarlier == 0 || total.failed == 0) {
+		t.Error("hardly anything happened: nothing was tested")
+	}
+}
+
+// runAgent does what the pod does. The snapshot comes from nowhere; the rest is the agent's.
+func (w *retentionWalk) runAgent(request *agent.Request) *agent.Result {
+	w.number++
+	result := &agent.Result{Command: agent.CommandSave, ID: request.ID}
+	t := &run{Runner: w.runner(), request: request, result: result, store: w.shelf}
+	w.running, w.mustKeep = t, nil
+	defer func() {
+		w.running = nil
+		if w.broken != "" {
+			w.fail("%s; retention %+v", w.broken, request.Prune)
+		}
+	}()
+	done, err := t.findDone(w.ctx, manifest.Place{Layout: request.Save.Layout, Key: request.Store.Key, Owner: request.Save.Owner})
+	if done == nil && err == nil {
+		done, err = w.store(t)
+	}
+	if err != nil {
+		w.failed++
+		w.note("attempt of %s fails: %v", request.Save.Started.Format(time.DateTime), err)
+		result.Error = &agent.Error{Class: agent.ClassStore, Message: err.Error()}
+		return result
+	}
+	w.concluding(done)
+	t.conclude(w.ctx, done)
+	w.note("backup %s, revision %d, unconfirmed %t, Kubernetes %s, node %s, fault %q: pruned %d, warning %q",
+		done.Key, done.Manifest.Revision, done.Manifest.Unconfirmed, w.ahead.kubernetes, w.ahead.node, w.shelf.fault, result.Pruned, result.Warning)
+	if result.Warning == "" && w.chance(80) {
+		result.Error = &agent.Error{Class: agent.ClassInternal, Message: "the pod was ended after that"}
+	}
+	return result
 }

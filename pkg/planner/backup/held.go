@@ -67,10 +67,14 @@ func named(r *v1beta2.EtcdRestore, b *v1beta2.EtcdBackup, backups []*v1beta2.Etc
 	return nil
 }
 
-// endangered returns a backup that is held and that a Job may delete; empty if there is none.
+// endangered returns what is held and what a Job may delete; empty if there is nothing. While spec.hold is true that is
+// everything, also what the status does not tell of, such as a backup of an attempt on a lost node.
 func (o *Observed) endangered(j *Job) string {
-	if j.Pruner == nil {
+	switch {
+	case j.Pruner == nil:
 		return ""
+	case o.Backup.IsHeld():
+		return "everything that this EtcdBackup has stored"
 	}
 	if i := slices.IndexFunc(o.Held, j.Pruner.Endangers); i >= 0 {
 		return o.Held[i]

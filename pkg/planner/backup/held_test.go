@@ -4,6 +4,7 @@
 package backup
 
 import (
+	"slices"
 	"strconv"
 	"strings"
 	"testing"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
 // TestHeld: the retention deletes nothing that an open restore or a recovery of the cluster reads. The backups are
@@ -179,22 +181,24 @@ func TestJobThatEndangersAHeldBackup(t *testing.T) {
 		policy       *v1beta2.BackupPolicy
 		before, held []string
 		ended        bool
+		hold         bool
 	}{
-		"restore that began during it":  {every, nil, []string{good(1).URI}, true},
-		"restore that began before it":  {every, []string{good(1).URI}, []string{good(1).URI}, false},
-		"another restore":               {every, []string{good(1).URI}, []string{good(1).URI, good(2).URI}, true},
-		"backup in another store":       {every, nil, []string{"s3://other/1"}, false},
-		"Job that deletes nothing":      {&v1beta2.BackupPolicy{BackupIntervalInSecond: 60}, nil, []string{good(1).URI}, false},
-		"place that holds the backups":  {every, nil, []string{"s3://bucket/"}, true},
-		"no restore":                    {every, nil, nil, false},
-		"restore that has ended before": {every, []string{good(1).URI}, nil, false},
+		"restore that began during it":  {every, nil, []string{good(1).URI}, true, false},
+		"restore that began before it":  {every, []string{good(1).URI}, []string{good(1).URI}, false, false},
+		"another restore":               {every, []string{good(1).URI}, []string{good(1).URI, good(2).URI}, true, false},
+		"backup in another store":       {every, nil, []string{"s3://other/1"}, false, false},
+		"Job that deletes nothing":      {&v1beta2.BackupPolicy{BackupIntervalInSecond: 60}, nil, []string{good(1).URI}, false, false},
+		"place that holds the backups":  {every, nil, []string{"s3://bucket/"}, true, false},
+		"no restore":                    {every, nil, nil, false, false},
+		"restore that has ended before": {every, []string{good(1).URI}, nil, false, false},
+		"hold that was set during it":   {every, nil, nil, true, true}, // the status tells of no backup yet, and the store may have some
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
 			s := newScene(t, test.policy)
 			s.Held = test.before
 			s.begins(epoch, 1)
-			s.Held = test.held
+			s.Held, s.Backup.Spec.Hold = test.held, &test.hold
 			plan := s.step()
 			if ended := plan.Record != nil; ended != test.ended {
 				t.Fatalf("the plan is %+v, want the end of the Job: %v", plan, test.ended)
@@ -212,5 +216,26 @@ func TestJobThatEndangersAHeldBackup(t *testing.T) {
 				t.Errorf("the next attempt is ended, too: %+v", plan.Record)
 			}
 		})
+	}
+}
+
+// TestHistoryAfterAClockThatWasAhead: the record of that time is not the newest for as long as the clock was ahead, so
+// the history goes on as the store does. The agent deletes nothing that was due later, so its record stays until then.
+func TestHistoryAfterAClockThatWasAhead(t *testing.T) {
+	t.Parallel()
+	s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60, MaxBackups: 2})
+	const year = 365 * 24 * time.Hour
+	for revision, now := range []time.Time{epoch, epoch.Add(time.Minute), epoch.Add(year), epoch.Add(3 * time.Minute), epoch.Add(4 * time.Minute), epoch.Add(5 * time.Minute)} {
+		attempt, made := Attempt{ScheduledTime: now, Number: 1}, good(int64(revision))
+		made.Start, made.Completion, s.Now = now, now, now
+		s.Jobs = []Job{{Job: job.Job{Name: "j", Created: now}, Attempt: attempt, Pruner: pruner(s.retained(), nil)}}
+		s.Backup.Status = Status(s.Observed, Plan{Attempt: attempt, Record: &made})
+	}
+	var got []int64
+	for _, r := range s.Backup.Status.History {
+		got = append(got, r.Revision)
+	}
+	if !slices.Equal(got, []int64{5, 4, 2}) {
+		t.Errorf("the history is of the revisions %v, want 5, 4 and that of the clock that was ahead, 2", got)
 	}
 }

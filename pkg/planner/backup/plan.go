@@ -156,7 +156,7 @@ func recordJob(o *Observed, _ time.Time) (Plan, bool) {
 		// What is recorded is deleted next, and another attempt keeps what is held.
 		return Plan{Attempt: j.Attempt, Record: &Outcome{
 			Reason: ReasonRestoreBegan, Start: j.Created, Completion: o.Now, Message: fmt.Sprintf(
-				"Job %s was ended: it began before a restore of %s did, and its retention could delete that backup; the next attempt keeps it", j.Name, o.endangered(j)),
+				"Job %s was ended: it began before a hold or a restore that keeps %s, and its retention could delete that; the next attempt keeps it", j.Name, o.endangered(j)),
 		}}, true
 	default:
 		return Plan{}, false

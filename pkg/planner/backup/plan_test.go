@@ -62,11 +62,19 @@ func (s *scene) begins(scheduled time.Time, number int32) *Job {
 	}
 	s.Jobs = append(s.Jobs, Job{
 		Job: job.Job{Name: scheduled.Format(time.RFC3339) + "/" + string('0'+number), Created: s.Now}, Attempt: plan.Attempt,
-		Pruner: pruner(s.Backup.Spec.BackupPolicy, s.Held),
+		Pruner: pruner(s.retained(), s.Held),
 	})
 	s.step()
 	s.is(v1beta2.BackupPhaseRunning)
 	return &s.Jobs[len(s.Jobs)-1]
+}
+
+// retained is the policy whose retention a Job applies that is created now.
+func (s *scene) retained() *v1beta2.BackupPolicy {
+	if s.Backup.IsHeld() {
+		return nil
+	}
+	return s.Backup.Spec.BackupPolicy
 }
 
 // pruner is what a Job deletes that is created now.

@@ -110,7 +110,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 	}
 	history = append([]v1beta2.BackupRecord{made}, history...)
 	if j := o.job(a); j != nil && j.Pruner != nil && outcome.Warning == "" {
-		expired := Expired(history, j.retention(), earlier(o.Now, a.ScheduledTime))
+		expired := Expired(dated(history), j.retention(), earlier(o.Now, a.ScheduledTime))
 		history = without(history, slices.DeleteFunc(expired, func(r v1beta2.BackupRecord) bool { return !j.Pruner.Endangers(r.URI) }))
 	}
 	status.History = bounded(history)
@@ -125,13 +125,26 @@ func earlier(a, b time.Time) time.Time {
 	return a
 }
 
-// without returns a history without what the agent has deleted: it judges what is in
-// the store by the same rules.
+// dated returns a history, the newest first, in which no record is later than the one before it. A clock that was ahead
+// would make its record the newest one for as long as it was ahead, and let each new record expire at once.
+func dated(history []v1beta2.BackupRecord) []v1beta2.BackupRecord {
+	history = slices.Clone(history)
+	for i := 1; i < len(history); i++ {
+		r, newer := &history[i], &history[i-1]
+		if r.StartTime.After(newer.StartTime.Time) {
+			r.StartTime = newer.StartTime
+			r.CompletionTime = newer.CompletionTime
+		}
+	}
+	return history
+}
+
+// without returns a history without what the agent has deleted: it judges what is in the store by the same rules, and
+// deletes nothing that was due later than what it has stored.
 func without(history, expired []v1beta2.BackupRecord) []v1beta2.BackupRecord {
+	last := history[0].StartTime
 	return slices.DeleteFunc(history, func(r v1beta2.BackupRecord) bool {
-		return slices.ContainsFunc(expired, func(e v1beta2.BackupRecord) bool {
-			return e.URI == r.URI && e.StartTime.Equal(&r.StartTime)
-		})
+		return !r.StartTime.After(last.Time) && slices.ContainsFunc(expired, func(e v1beta2.BackupRecord) bool { return e.URI == r.URI })
 	})
 }
 

@@ -46,7 +46,7 @@ func TestPruners(t *testing.T) {
 		}}, "Verifying: wait BackupMayBeDeleted"},
 		"verification runs":                 {[]func(*Observed){checked(1, nil), prunes(s3, "bucket", "key")}, "Verifying: wait BackupMayBeDeleted without j1"},
 		"verified":                          {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key")}, "Verifying: wait BackupMayBeDeleted without j1"},
-		"verified, the Job keeps the place": {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key", "s3://bucket/key")}, "Verifying: wait BackupMayBeDeleted without j1"},
+		"verified, the Job keeps the place": {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key", "s3://bucket/key")}, request},
 		"verified, the Job keeps it":        {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key", "s3://bucket/key/dir/manifest.json")}, request},
 		"verified, the Job cannot reach it": {[]func(*Observed){held, checked(1, good()), prunes(s3, "bucket", "key/b")}, request},
 		"verified and deleted":              {[]func(*Observed){held, checked(1, good(), removed)}, "Verifying: wait JobTerminating"},
