@@ -22,7 +22,7 @@ const (
 	byKubernetes = "view edit admin"
 	readers      = byKubernetes + " etcd-operator:view etcd-operator:edit"
 	writers      = "edit admin etcd-operator:edit"
-	everyRole    = readers + " etcd-operator:recover etcd-operator:restore etcd-operator:snapshot"
+	everyRole    = readers + " etcd-operator:recover etcd-operator:restore etcd-operator:snapshot etcd-operator:exceed"
 )
 
 // userRights says which ClusterRoles give which verbs. A role that is not named gives none of them.
@@ -37,6 +37,7 @@ var userRights = []struct{ resources, verbs, roles string }{
 	{"etcdclusters/restore", "create", writers + " etcd-operator:restore"},
 	{"etcdclusters/recover", "create", "admin etcd-operator:recover"},
 	{"etcdclusters/proxy", "get create", "etcd-operator:snapshot"},
+	{"etcdclusters etcdbackups etcdrestores", "exceed", "etcd-operator:exceed"},
 }
 
 // requestsOfRoles are requests of the holders of view, edit and admin, with the codes of the responses.
@@ -93,7 +94,7 @@ func TestUserRoles(t *testing.T) {
 // mayAsListed compares what the kube-apiserver allows to the holder of a role with userRights.
 func mayAsListed(t *testing.T, role string, w *tenant) error {
 	t.Helper()
-	const every = "get list watch create update patch delete deletecollection release-protected"
+	const every = "get list watch create update patch delete deletecollection release-protected exceed"
 	var resources []string
 	for _, right := range userRights {
 		resources = append(resources, strings.Fields(right.resources)...)

@@ -4,19 +4,24 @@
 package options
 
 import (
+	"context"
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/server/dynamiccertificates"
 	"k8s.io/apiserver/pkg/storage/etcd3/metrics"
 	storagefactory "k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/rest"
+	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/sharing"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 )
 
 // Config applies the options. The certificate is the one that the server has issued itself; nil
@@ -40,10 +45,10 @@ func (o *Options) Config(certificate dynamiccertificates.CertKeyContentProvider)
 	if certificate != nil {
 		generic.SecureServing.Cert = certificate
 	}
-	if err := o.applyStorage(config); err != nil {
+	if err := o.applyAuthorization(config); err != nil {
 		return nil, err
 	}
-	if err := o.applyAuthorization(config); err != nil {
+	if err := o.applyStorage(config); err != nil {
 		return nil, err
 	}
 	if err := applyKubernetes(config); err != nil {
@@ -93,7 +98,25 @@ func (o *Options) applyStorage(config *apiserver.Config) error {
 	if etcd.EnableWatchCache && len(etcd.WatchCacheSizes) == 0 {
 		getter = sharing.WatchCaches(getter)
 	}
-	budget := storage.Budget{Bytes: o.NamespaceWriteBudget.Value(), OperatorNamespace: o.ServingCertNamespace, Clock: o.clock}
+	budget := storage.Budget{
+		Bytes: o.NamespaceWriteBudget.Value(), Objects: o.NamespaceObjectLimit, Clock: o.clock, MayExceed: mayExceed(config.DelegatedAuthorizer),
+	}
 	config.Generic.RESTOptionsGetter = storage.LimitWrites(storage.RetryUnavailable(getter), budget)
 	return nil
+}
+
+// mayExceed asks for the right to write beyond the limits of a namespace. It must hold in all namespaces: many tenants have
+// every verb in their own. The authorizer remembers the responses. Without an authorizer the limits hold for all users.
+func mayExceed(delegated authorizer.Authorizer) func(context.Context, schema.GroupResource) bool {
+	checker := rights.Checker{Authorizer: delegated}
+	return func(ctx context.Context, resource schema.GroupResource) bool {
+		if delegated == nil {
+			return false
+		}
+		has, _, err := checker.Has(ctx, rights.Right{Verb: storage.ExceedVerb, Group: resource.Group, Resource: resource.Resource, Everywhere: true})
+		if err != nil {
+			klog.FromContext(ctx).Info("Cannot ask whether the user may exceed the limits of a namespace; the limits hold", "reason", err)
+		}
+		return has
+	}
 }

@@ -90,6 +90,8 @@ type Options struct {
 
 	// NamespaceWriteBudget is how many bytes the users of a namespace may write at once; 0: any number.
 	NamespaceWriteBudget resource.QuantityValue
+	// NamespaceObjectLimit is how many objects of one kind the users of a namespace may have; 0: any number.
+	NamespaceObjectLimit int
 }
 
 // New returns the defaults.
@@ -121,6 +123,7 @@ func New() (*Options, error) {
 		ServingCertSecret:    defaultSecret,
 		DefaultEtcdVersion:   v1beta2.DefaultVersion,
 		NamespaceWriteBudget: resource.QuantityValue{Quantity: resource.MustParse("16Mi")},
+		NamespaceObjectLimit: 1000,
 		clock:                clock.RealClock{},
 	}
 	recommended.ExtraAdmissionInitializers = o.admissionInitializers
@@ -153,7 +156,10 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	storage.Var(&o.NamespaceWriteBudget, "namespace-write-budget",
 		"How much the users of one namespace may write to the storage at once; one 256th of it comes back each second. Writes beyond get the status 429. "+
 			"The objects of one kind in a namespace may take four times as much in the storage. "+
-			"Deletions, and writes of the operator's service accounts and of members of system:masters are not limited. 0 lifts the limits.")
+			"Deletions, and users with the right exceed on the kind in all namespaces are not limited. 0 lifts the limits.")
+	storage.IntVar(&o.NamespaceObjectLimit, "namespace-object-limit", o.NamespaceObjectLimit,
+		"How many objects of one kind the users of one namespace may have. A create beyond gets the status 403. "+
+			"Users with the right exceed on the kind in all namespaces are not limited. 0 lifts the limit.")
 	o.Recommended.Etcd.AddFlags(storage)
 
 	serving := sets.FlagSet("secure serving")
@@ -203,7 +209,7 @@ func (o *Options) HasSelfIssuedCertificate() bool {
 
 // Validate returns all errors in the flags.
 func (o *Options) Validate() error {
-	errs := append(o.validateStorage(), o.validateWriteBudget()...)
+	errs := append(o.validateStorage(), o.validateLimits()...)
 	errs = append(errs, o.Recommended.SecureServing.Validate()...)
 	errs = append(errs, o.Recommended.Authentication.Validate()...)
 	errs = append(errs, o.Recommended.Authorization.Validate()...)
@@ -234,9 +240,12 @@ func (o *Options) Validate() error {
 // minWriteBudget has room for the largest object.
 const minWriteBudget = 2 << 20
 
-func (o *Options) validateWriteBudget() []error {
+func (o *Options) validateLimits() []error {
 	if bytes := o.NamespaceWriteBudget.Value(); bytes != 0 && bytes < minWriteBudget {
 		return []error{fmt.Errorf("--namespace-write-budget: %s is less than 2Mi, the room for one large object; set at least 2Mi, or 0 for no limit", &o.NamespaceWriteBudget.Quantity)}
+	}
+	if o.NamespaceObjectLimit < 0 {
+		return []error{fmt.Errorf("--namespace-object-limit: %d is negative; set how many objects of one kind a namespace may have, or 0 for no limit", o.NamespaceObjectLimit)}
 	}
 	return nil
 }

@@ -77,6 +77,7 @@ func TestValidate(t *testing.T) {
 		{"a default version that is none", []string{"--embedded-etcd-dir=/data", "--default-etcd-version=3.6"}, nil, "--default-etcd-version: "},
 		{"no default version", []string{"--embedded-etcd-dir=/data", "--default-etcd-version="}, nil, "--default-etcd-version: "},
 		{"a budget without room for an object", []string{"--embedded-etcd-dir=/data", "--namespace-write-budget=1Mi"}, nil, "--namespace-write-budget: 1Mi"},
+		{"a negative number of objects", []string{"--embedded-etcd-dir=/data", "--namespace-object-limit=-1"}, nil, "--namespace-object-limit: -1"},
 		{"backups of another etcd", []string{"--etcd-servers=https://etcd:2379", "--embedded-etcd-backup-address=:2379"}, ErrNoEmbedded, ""},
 		{"backups without certificates", []string{"--embedded-etcd-dir=/data", "--embedded-etcd-backup-address=:2379"}, nil, "need each other"},
 		{"certificates for no backups", []string{"--embedded-etcd-dir=/data", "--embedded-etcd-backup-cert-dir=/certs"}, nil, "need each other"},

@@ -15,13 +15,13 @@ import (
 const (
 	// manyBuckets is when those that are full are forgotten: they are as new ones.
 	manyBuckets = 1024
-	// storedPeriod is how long a size that was read counts, with what was added to it. Other servers write, too.
+	// storedPeriod is how long an amount that was read counts, with what was added to it. Other servers write, too.
 	storedPeriod = time.Minute
 	// fullPeriod is how long it counts if it leaves no room. A read may be expensive.
 	fullPeriod = 5 * time.Second
 )
 
-// buckets holds the bytes that each namespace may still write.
+// buckets holds the bytes that each namespace may still write. Without a size they are bottomless.
 type buckets struct {
 	size   int64
 	clock  clock.PassiveClock
@@ -41,6 +41,9 @@ func newBuckets(size int64, clock clock.PassiveClock) *buckets {
 
 // take takes bytes out of the bucket of a namespace. If there are fewer, it takes none and returns when there are enough.
 func (b *buckets) take(namespace string, bytes int64) time.Duration {
+	if bytes == 0 || b.size == 0 {
+		return 0
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	if len(b.levels) >= manyBuckets {
@@ -62,6 +65,9 @@ func (b *buckets) take(namespace string, bytes int64) time.Duration {
 
 // giveBack puts back what take has taken and nothing has written.
 func (b *buckets) giveBack(namespace string, bytes int64) {
+	if bytes == 0 || b.size == 0 {
+		return
+	}
 	b.mu.Lock()
 	defer b.mu.Unlock()
 	b.levels[namespace] = level{bytes: min(b.level(namespace)+float64(bytes), float64(b.size)), at: b.clock.Now()}
@@ -76,44 +82,83 @@ func (b *buckets) level(namespace string) float64 {
 	return min(known.bytes+max(refilled, 0), float64(b.size))
 }
 
-// storedSizes knows about how much is stored below each prefix.
-type storedSizes struct {
+// storedAmounts knows about how much is stored below each prefix.
+type storedAmounts struct {
 	clock clock.PassiveClock
-	read  func(ctx context.Context, prefix string) (int64, error)
+	read  func(ctx context.Context, prefix string) (amount, error)
 	mu    sync.Mutex
-	known map[string]storedSize
+	known map[string]storedAmount
 }
 
-type storedSize struct {
-	bytes int64
-	at    time.Time
+type storedAmount struct {
+	amount
+
+	at time.Time
 }
 
-func newStoredSizes(clock clock.PassiveClock, read func(context.Context, string) (int64, error)) *storedSizes {
-	return &storedSizes{clock: clock, read: read, known: map[string]storedSize{}}
+// excess says which limit leaves no room for a write.
+type excess int
+
+const (
+	fits excess = iota
+	tooManyBytes
+	tooManyObjects
+	// tooManyFinalizers of one object owe more than a namespace may write.
+	tooManyFinalizers
+)
+
+func newStoredAmounts(clock clock.PassiveClock, read func(context.Context, string) (amount, error)) *storedAmounts {
+	return &storedAmounts{clock: clock, read: read, known: map[string]storedAmount{}}
 }
 
-// grow adds bytes to what is stored, if the limit has room for them.
-func (s *storedSizes) grow(ctx context.Context, prefix string, bytes, limit int64) bool {
+// grow adds to what is stored, if the limits have room for it; 0 is no limit.
+func (s *storedAmounts) grow(ctx context.Context, prefix string, by, most amount) excess {
+	if by.bytes <= 0 && by.objects <= 0 {
+		return fits
+	}
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	known, ok := s.known[prefix]
 	age := s.clock.Since(known.at)
-	if !ok || age >= storedPeriod || known.bytes+bytes > limit && age >= fullPeriod {
-		size, err := s.read(ctx, prefix)
+	if !ok || age >= storedPeriod || known.with(by, most) != fits && age >= fullPeriod {
+		stored, err := s.read(ctx, prefix)
 		if err != nil {
 			klog.FromContext(ctx).Info("Cannot read how much a namespace stores; the write is not limited by that", "prefix", prefix, "reason", err)
-			return true
+			return fits
 		}
 		if len(s.known) >= manyBuckets {
 			clear(s.known)
 		}
-		known = storedSize{bytes: size, at: s.clock.Now()}
+		known = storedAmount{amount: stored, at: s.clock.Now()}
 	}
-	fits := known.bytes+bytes <= limit
-	if fits {
-		known.bytes += bytes
+	result := known.with(by, most)
+	if result == fits {
+		known.bytes += by.bytes
+		known.objects += by.objects
 	}
 	s.known[prefix] = known
-	return fits
+	return result
+}
+
+// shrink undoes grow.
+func (s *storedAmounts) shrink(prefix string, by amount) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if known, ok := s.known[prefix]; ok && (by.bytes > 0 || by.objects > 0) {
+		known.bytes -= by.bytes
+		known.objects -= by.objects
+		s.known[prefix] = known
+	}
+}
+
+// with says which limit leaves no room for more. An object that changes does not count as one more.
+func (a amount) with(more, most amount) excess {
+	switch {
+	case most.objects > 0 && more.objects > 0 && a.objects+more.objects > most.objects:
+		return tooManyObjects
+	case most.bytes > 0 && more.bytes > 0 && a.bytes+more.bytes > most.bytes:
+		return tooManyBytes
+	default:
+		return fits
+	}
 }

@@ -5,12 +5,9 @@ package storage
 
 import (
 	"context"
-	"errors"
 	"fmt"
 	"path"
-	"slices"
 	"strconv"
-	"strings"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -18,8 +15,6 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
-	"k8s.io/apiserver/pkg/authentication/serviceaccount"
-	"k8s.io/apiserver/pkg/authentication/user"
 	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
@@ -34,32 +29,39 @@ const (
 	storedBudgets = 4
 )
 
-// BudgetFlag is the flag with which an administrator changes or lifts the budget.
-const BudgetFlag = "--namespace-write-budget"
+// The flags with which an administrator changes or lifts the limits, and the verb of the right to exceed them.
+const (
+	BudgetFlag  = "--namespace-write-budget"
+	ObjectsFlag = "--namespace-object-limit"
+	ExceedVerb  = "exceed"
+)
 
-// Budget bounds what users write into the storage that all namespaces share. etcd keeps each version of an
-// object until it is compacted, and rejects the writes of all namespaces when it is full.
+// Budget bounds what is written into the storage that all namespaces share, and what the controller then has to look
+// after. etcd keeps each version of an object until it is compacted, and rejects the writes of all namespaces when it is
+// full.
 type Budget struct {
 	// Bytes is how much a namespace may write at once. 0 means no limit.
 	Bytes int64
-	// OperatorNamespace has the service accounts of the operator, whose writes are not counted: they follow from
-	// counted writes, and a status that is not written hides what is wrong.
-	OperatorNamespace string
-	Clock             clock.PassiveClock
+	// Objects is how many objects of one kind a namespace may have. 0 means no limit.
+	Objects int
+	// MayExceed is true if the user of the request may write beyond the limits. It is asked only where a limit would
+	// reject the write.
+	MayExceed func(ctx context.Context, resource schema.GroupResource) bool
+	Clock     clock.PassiveClock
 }
 
 // LimitWrites makes the storages of a getter reject writes of a namespace beyond its budget. The storages share
 // the budget.
 func LimitWrites(getter generic.RESTOptionsGetter, budget Budget) generic.RESTOptionsGetter {
-	if budget.Bytes == 0 {
+	if budget.Bytes == 0 && budget.Objects == 0 {
 		return getter
 	}
 	writes := newBuckets(budget.Bytes, budget.Clock)
-	return wrappingGetter{RESTOptionsGetter: getter, wrap: func(inner storage.Interface, newList func() runtime.Object) storage.Interface {
+	return wrappingGetter{RESTOptionsGetter: getter, wrap: func(resource schema.GroupResource, inner storage.Interface, newList func() runtime.Object) storage.Interface {
 		return &budgetedStorage{
-			Interface: inner, budget: budget, writes: writes,
-			stored: newStoredSizes(budget.Clock, func(ctx context.Context, prefix string) (int64, error) {
-				return sizeOfList(ctx, inner, prefix, newList())
+			Interface: inner, budget: budget, resource: resource, writes: writes,
+			stored: newStoredAmounts(budget.Clock, func(ctx context.Context, prefix string) (amount, error) {
+				return amountOfList(ctx, inner, prefix, newList())
 			}),
 		}
 	}}
@@ -69,9 +71,11 @@ func LimitWrites(getter generic.RESTOptionsGetter, budget Budget) generic.RESTOp
 // storage.
 type budgetedStorage struct {
 	storage.Interface
-	budget Budget
-	writes *buckets
-	stored *storedSizes
+
+	budget   Budget
+	resource schema.GroupResource
+	writes   *buckets
+	stored   *storedAmounts
 }
 
 // Create implements storage.Interface.
@@ -79,13 +83,13 @@ func (s *budgetedStorage) Create(ctx context.Context, key string, obj, out runti
 	if !s.counts(ctx) {
 		return s.Interface.Create(ctx, key, obj, out, ttl)
 	}
-	namespace, size := request.NamespaceValue(ctx), sizeOf(obj)
-	if err := s.take(ctx, namespace, key, size, size); err != nil {
+	taken, err := s.take(ctx, key, costOf(nil, obj))
+	if err != nil {
 		return err
 	}
-	err := s.Interface.Create(ctx, key, obj, out, ttl)
+	err = s.Interface.Create(ctx, key, obj, out, ttl)
 	if storage.IsExist(err) {
-		s.writes.giveBack(namespace, size)
+		s.giveBack(ctx, key, taken)
 	}
 	return err
 }
@@ -99,116 +103,103 @@ func (s *budgetedStorage) GuaranteedUpdate(
 	if !s.counts(ctx) {
 		return s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached)
 	}
-	namespace := request.NamespaceValue(ctx)
-	var taken int64
+	var taken cost
 	var before uint64
 	counted := func(input runtime.Object, state storage.ResponseMeta) (runtime.Object, *uint64, error) {
 		// The previous attempt has met another writer.
-		s.writes.giveBack(namespace, taken)
-		taken, before = 0, state.ResourceVersion
-		size, deleting, finalizers := sizeOf(input), isDeleting(input), countFinalizers(input)
+		s.giveBack(ctx, key, taken)
+		taken, before = cost{}, state.ResourceVersion
+		was, deleting := measure(input), isDeleting(input)
 		obj, ttl, err := update(input, state)
-		begins := !deleting && isDeleteRequest(ctx)
-		if err != nil || begins || deleting && finalizers <= freeFinalizers && countFinalizers(obj) < finalizers {
+		if err != nil || !deleting && isDeleteRequest(ctx) {
 			return obj, ttl, err
 		}
-		if err := s.take(ctx, namespace, key, sizeOf(obj), sizeOf(obj)-size); err != nil {
-			return nil, nil, err
+		c := costOf(was, obj)
+		if deleting {
+			c.grows = amount{} // what is on its way out may grow a little
 		}
-		taken = sizeOf(obj)
-		return obj, ttl, nil
+		taken, err = s.take(ctx, key, c)
+		return obj, ttl, err
 	}
 	err := s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, counted, cached)
 	if accessor, accessErr := meta.Accessor(out); err == nil && accessErr == nil && accessor.GetResourceVersion() == strconv.FormatUint(before, 10) {
-		s.writes.giveBack(namespace, taken)
+		s.giveBack(ctx, key, taken)
 	}
 	return err
 }
 
-// counts is true for a write of a user. The right to write a status is that of controllers, and members of
-// system:masters are administrators.
+// counts is false for a status. The right to write one is that of controllers, and a status that is not written hides
+// what is wrong.
 func (s *budgetedStorage) counts(ctx context.Context) bool {
 	info, ok := request.RequestInfoFrom(ctx)
-	if !ok || info.Subresource == "status" {
-		return false
-	}
-	by, ok := request.UserFrom(ctx)
-	return !ok || !slices.ContainsFunc(by.GetGroups(), func(group string) bool {
-		return group == user.SystemPrivilegedGroup || group == serviceaccount.MakeNamespaceGroupName(s.budget.OperatorNamespace)
-	})
+	return ok && info.Subresource != "status"
 }
 
-// take counts a write of size bytes by which what is stored grows, or rejects it.
-func (s *budgetedStorage) take(ctx context.Context, namespace, key string, size, growth int64) error {
-	limit := s.budget.Bytes * storedBudgets
-	if growth > 0 && !s.stored.grow(ctx, path.Dir(key)+"/", growth, limit) {
-		return apierrors.NewForbidden(resourceOf(ctx), path.Base(key), fmt.Errorf(
-			"the objects of this kind in namespace %s have more than %s in the storage, which all namespaces share; delete objects, or make them smaller. "+
-				"An administrator sets %s of the API server; the limit is %d times its value, and 0 lifts it", namespace, inUnits(limit), BudgetFlag, storedBudgets))
+// take counts a write, or rejects it. The write of a user that may exceed the limits is counted only where it fits.
+func (s *budgetedStorage) take(ctx context.Context, key string, c cost) (taken cost, err error) {
+	namespace := request.NamespaceValue(ctx)
+	if err = s.rejectSize(ctx, namespace, key, c); err == nil {
+		if err = s.rejectRate(namespace, c); err == nil {
+			return c, nil
+		}
+		s.stored.shrink(prefixOf(key), c.grows)
 	}
-	if wait := s.writes.take(namespace, size); wait > 0 {
-		seconds := int((wait + time.Second - 1) / time.Second)
-		return apierrors.NewTooManyRequests(fmt.Sprintf(
-			"namespace %s has written %s to the storage, which all namespaces share, faster than %s a second; send the request again in %d s, and write less often. "+
-				"An administrator sets %s of the API server; 0 lifts the limit", namespace, inUnits(s.budget.Bytes),
-			inUnits(s.budget.Bytes/int64(refillTime/time.Second)), seconds, BudgetFlag), seconds)
+	if s.budget.MayExceed(ctx, s.resource) {
+		err = nil
 	}
-	return nil
+	return cost{}, err
 }
 
-func resourceOf(ctx context.Context) schema.GroupResource {
-	info, _ := request.RequestInfoFrom(ctx)
-	if info == nil {
-		return schema.GroupResource{}
-	}
-	return schema.GroupResource{Group: info.APIGroup, Resource: info.Resource}
+// giveBack undoes take for what was not written.
+func (s *budgetedStorage) giveBack(ctx context.Context, key string, c cost) {
+	s.writes.giveBack(request.NamespaceValue(ctx), c.writes)
+	s.stored.shrink(prefixOf(key), c.grows)
 }
+
+// rejectSize counts by how much a write makes the objects of the namespace grow, or rejects it.
+func (s *budgetedStorage) rejectSize(ctx context.Context, namespace, key string, c cost) error {
+	most := amount{bytes: s.budget.Bytes * storedBudgets, objects: s.budget.Objects}
+	excess := tooManyFinalizers
+	if s.budget.Bytes == 0 || c.owes <= s.budget.Bytes {
+		excess = s.stored.grow(ctx, prefixOf(key), c.grows, most)
+	}
+	var why string
+	switch excess {
+	case fits:
+		return nil
+	case tooManyObjects:
+		why = fmt.Sprintf("namespace %s has %d %s, which is the limit for one namespace; delete those that are not needed. An administrator sets %s of the API server, and 0 lifts the limit",
+			namespace, most.objects, s.resource.Resource, ObjectsFlag)
+	case tooManyBytes:
+		why = fmt.Sprintf("the %s in namespace %s have more than %s in the storage, which all namespaces share; delete objects, or make them smaller. "+
+			"An administrator sets %s of the API server; the limit is %d times its value, and 0 lifts it", s.resource.Resource, namespace, inUnits(most.bytes), BudgetFlag, storedBudgets)
+	case tooManyFinalizers:
+		why = fmt.Sprintf("the removal of its finalizers, one by one, writes %s to the storage, which all namespaces share, and a namespace may write %s; set fewer finalizers. "+
+			"An administrator sets %s of the API server; 0 lifts the limit", inUnits(c.owes), inUnits(s.budget.Bytes), BudgetFlag)
+	}
+	return apierrors.NewForbidden(s.resource, path.Base(key), fmt.Errorf("%s; %s", why, s.exempt()))
+}
+
+// rejectRate counts what a write makes etcd store, or rejects it.
+func (s *budgetedStorage) rejectRate(namespace string, c cost) error {
+	wait := s.writes.take(namespace, c.writes)
+	if wait == 0 {
+		return nil
+	}
+	seconds := int((wait + time.Second - 1) / time.Second)
+	return apierrors.NewTooManyRequests(fmt.Sprintf(
+		"namespace %s has written %s to the storage, which all namespaces share, faster than %s a second; send the request again in %d s, and write less often. "+
+			"An administrator sets %s of the API server, and 0 lifts the limit; %s", namespace, inUnits(s.budget.Bytes),
+		inUnits(s.budget.Bytes/int64(refillTime/time.Second)), seconds, BudgetFlag, s.exempt()), seconds)
+}
+
+// exempt says which right lifts the limits for a user.
+func (s *budgetedStorage) exempt() string {
+	return fmt.Sprintf("the limit does not hold for a user with the right %s %s (%s) in all namespaces, as the ClusterRole etcd-operator:exceed gives it",
+		ExceedVerb, s.resource.Resource, s.resource.Group)
+}
+
+// prefixOf returns the prefix of the objects of one kind in a namespace.
+func prefixOf(key string) string { return path.Dir(key) + "/" }
 
 func inUnits(bytes int64) string { return resource.NewQuantity(bytes, resource.BinarySI).String() }
-
-// freeFinalizers is how many finalizers an object that is being deleted has at most while a user removes them without a
-// budget: one of the user and those of Kubernetes. Each removal writes the whole object.
-const freeFinalizers = 3
-
-// isDeleteRequest is true for a request to delete objects. Its first write of an object is free. Each further one
-// exchanges how Kubernetes treats the dependents of an object that is being deleted, and writes the whole object.
-func isDeleteRequest(ctx context.Context) bool {
-	info, ok := request.RequestInfoFrom(ctx)
-	return ok && strings.HasPrefix(info.Verb, "delete")
-}
-
-func isDeleting(obj runtime.Object) bool {
-	accessor, err := meta.Accessor(obj)
-	return err == nil && accessor.GetDeletionTimestamp() != nil
-}
-
-func countFinalizers(obj runtime.Object) int {
-	accessor, err := meta.Accessor(obj)
-	if err != nil {
-		return 0
-	}
-	return len(accessor.GetFinalizers())
-}
-
-// sizeOf returns the size of an object in protobuf.
-func sizeOf(obj runtime.Object) int64 {
-	if sized, ok := obj.(interface{ Size() int }); ok {
-		return int64(sized.Size())
-	}
-	return 0
-}
-
-var errNoList = errors.New("the storage returned no list")
-
-// sizeOfList returns the size of what is stored below a prefix, as the watch cache knows it.
-func sizeOfList(ctx context.Context, from storage.Interface, prefix string, list runtime.Object) (int64, error) {
-	options := storage.ListOptions{ResourceVersion: "0", Predicate: storage.Everything, Recursive: true}
-	if err := from.GetList(ctx, prefix, options, list); err != nil {
-		return 0, err
-	}
-	sized, ok := list.(interface{ Size() int })
-	if !ok {
-		return 0, errNoList
-	}
-	return int64(sized.Size()), nil
-}

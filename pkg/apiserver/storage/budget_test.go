@@ -87,11 +87,17 @@ func as(ctx context.Context, namespace, verb, subresource string, groups ...stri
 	})
 }
 
-// budgeted returns a storage in which each namespace has a budget of 1 MiB, and what is behind it.
+var clusters = schema.GroupResource{Group: "etcd.database.coreos.com", Resource: "etcdclusters"}
+
+// budgeted returns a storage in which each namespace has a budget of 1 MiB and 20 objects, and what is behind it.
 func budgeted(t *testing.T) (storage.Interface, *memory, *testclock.FakeClock) {
 	t.Helper()
 	inner, clock := &memory{stored: map[string]*v1beta2.EtcdCluster{}}, testclock.NewFakeClock(time.Unix(1000, 0))
-	options, err := LimitWrites(getter{inner}, Budget{Bytes: 1 << 20, OperatorNamespace: "operator", Clock: clock}).GetRESTOptions(schema.GroupResource{}, nil)
+	budget := Budget{Bytes: 1 << 20, Objects: 20, Clock: clock, MayExceed: func(ctx context.Context, resource schema.GroupResource) bool {
+		by, _ := request.UserFrom(ctx)
+		return resource == clusters && slices.Contains(by.GetGroups(), "may-exceed")
+	}}
+	options, err := LimitWrites(getter{inner}, budget).GetRESTOptions(clusters, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -125,7 +131,7 @@ func anyVersion(inner *memory) func(*v1beta2.EtcdCluster) {
 }
 
 // TestWritesOfANamespace: a namespace that has used its budget waits, as long as the response says, and no other
-// namespace does. The operator, administrators and deletions never wait.
+// namespace does. Statuses, deletions and users that may exceed the limits never wait.
 func TestWritesOfANamespace(t *testing.T) {
 	t.Parallel()
 	s, inner, clock := budgeted(t)
@@ -147,8 +153,7 @@ func TestWritesOfANamespace(t *testing.T) {
 	for name, ctx := range map[string]context.Context{
 		"another namespace":   as(t.Context(), "b", "update", ""),
 		"a status":            as(t.Context(), "a", "update", "status"),
-		"the operator":        as(t.Context(), "a", "update", "", "system:serviceaccounts:operator"),
-		"an administrator":    as(t.Context(), "a", "update", "", "system:masters"),
+		"who may exceed it":   as(t.Context(), "a", "update", "", "may-exceed"),
 		"a graceful deletion": as(t.Context(), "a", "delete", ""),
 	} {
 		if err := update(ctx, s, "/etcdclusters/"+request.NamespaceValue(ctx)+"/x", anyVersion(inner)); err != nil {
@@ -183,32 +188,90 @@ func TestWhatIsNotWrittenIsNotCounted(t *testing.T) {
 	}
 }
 
-// TestFinalizersLeaveAFullNamespace: a finalizer of an object that is being deleted can be removed without a budget.
+// TestFinalizersLeaveAFullNamespace: the finalizers of an object can be removed without a budget, because adding them has
+// paid for it. So they do not make writes free either.
 func TestFinalizersLeaveAFullNamespace(t *testing.T) {
 	t.Parallel()
-	s, inner, _ := budgeted(t)
+	s, inner, clock := budgeted(t)
 	tenant := as(t.Context(), "a", "update", "")
-	if err := create(tenant, s, "/etcdclusters/a/x"); err != nil {
+	const key = "/etcdclusters/a/x"
+	finalizers := func(n int) func(*v1beta2.EtcdCluster) {
+		return func(c *v1beta2.EtcdCluster) {
+			anyVersion(inner)(c)
+			c.Finalizers = slices.Repeat([]string{"a/a"}, n)
+		}
+	}
+	if err := create(tenant, s, key); err != nil {
 		t.Fatal(err)
 	}
-	deleted := inner.stored["/etcdclusters/a/x"]
-	deleted.DeletionTimestamp, deleted.Finalizers = &metav1.Time{}, []string{"a/a", "b/b"}
+	if err := update(tenant, s, key, finalizers(3)); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("three finalizers cost four writes, and there is budget for three: %v", err)
+	}
+	clock.Step(refillTime)
+	if err := update(tenant, s, key, finalizers(3)); err != nil {
+		t.Fatal(err)
+	}
+	if err := update(tenant, s, key, finalizers(100)); !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), "fewer finalizers") {
+		t.Errorf("a hundred finalizers of a large object: %v", err)
+	}
+	inner.stored[key].DeletionTimestamp = &metav1.Time{}
 	var err error
 	for i := 0; err == nil && i < 100; i++ {
-		err = update(tenant, s, "/etcdclusters/a/x", anyVersion(inner))
+		err = update(tenant, s, key, anyVersion(inner))
 	}
 	if !apierrors.IsTooManyRequests(err) {
 		t.Errorf("the namespace has a budget still: %v", err)
 	}
-	if err = update(as(t.Context(), "a", "delete", ""), s, "/etcdclusters/a/x", anyVersion(inner)); !apierrors.IsTooManyRequests(err) {
+	if err = update(as(t.Context(), "a", "delete", ""), s, key, anyVersion(inner)); !apierrors.IsTooManyRequests(err) {
 		t.Errorf("a second deletion, with another policy: %v", err)
 	}
-	if err = update(tenant, s, "/etcdclusters/a/x", func(c *v1beta2.EtcdCluster) { c.Finalizers = c.Finalizers[1:] }); err != nil {
-		t.Error(err)
+	for _, n := range []int{2, 1, 0} {
+		if err = update(tenant, s, key, finalizers(n)); err != nil {
+			t.Errorf("%d finalizers are left: %v", n, err)
+		}
 	}
-	inner.stored["/etcdclusters/a/x"].Finalizers = slices.Repeat([]string{"a/a"}, 100)
-	if err = update(tenant, s, "/etcdclusters/a/x", func(c *v1beta2.EtcdCluster) { c.Finalizers = c.Finalizers[1:] }); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("one of a hundred finalizers is removed: %v", err)
+	if err = update(tenant, s, key, anyVersion(inner)); !apierrors.IsTooManyRequests(err) {
+		t.Errorf("a write that removes nothing: %v", err)
+	}
+}
+
+// TestObjectsOfANamespace: small objects do not fill the memory of the programs that look after them. Failed creates of names
+// that exist are no objects.
+func TestObjectsOfANamespace(t *testing.T) {
+	t.Parallel()
+	s, inner, clock := budgeted(t)
+	tenant := as(t.Context(), "a", "create", "")
+	put := func(ctx context.Context, name int) error {
+		return s.Create(ctx, "/etcdclusters/"+request.NamespaceValue(ctx)+"/"+strconv.Itoa(name), &v1beta2.EtcdCluster{}, &v1beta2.EtcdCluster{}, 0)
+	}
+	for i := range 20 {
+		if err := put(tenant, i); err != nil {
+			t.Fatal(err)
+		}
+		if err := put(tenant, 0); !storage.IsExist(err) && i < 19 {
+			t.Errorf("a name that exists, with %d objects: %v", i+1, err)
+		}
+	}
+	err := put(tenant, 20)
+	if !apierrors.IsForbidden(err) || !strings.Contains(err.Error(), ObjectsFlag) || !strings.Contains(err.Error(), "right exceed etcdclusters") {
+		t.Errorf("object 21: %v; want a status 403 that names %s and the right", err, ObjectsFlag)
+	}
+	if err := update(tenant, s, "/etcdclusters/a/0", func(c *v1beta2.EtcdCluster) { c.Spec.Version = "a longer one" }); err != nil {
+		t.Error("an update that grows:", err)
+	}
+	for name, ctx := range map[string]context.Context{
+		"another namespace": as(t.Context(), "b", "create", ""),
+		"who may exceed it": as(t.Context(), "a", "create", "", "may-exceed"),
+	} {
+		if err := put(ctx, 20); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+	}
+	delete(inner.stored, "/etcdclusters/a/3")
+	delete(inner.stored, "/etcdclusters/a/4")
+	clock.Step(fullPeriod)
+	if err := put(tenant, 21); err != nil {
+		t.Error("after a deletion:", err)
 	}
 }
 

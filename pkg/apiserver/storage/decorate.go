@@ -13,8 +13,8 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// wrapper makes a storage that calls inner. The list function makes the lists of the kind that is stored.
-type wrapper func(inner storage.Interface, newList func() runtime.Object) storage.Interface
+// wrapper makes a storage of a resource that calls inner. The list function makes the lists of the kind that is stored.
+type wrapper func(resource schema.GroupResource, inner storage.Interface, newList func() runtime.Object) storage.Interface
 
 // wrappingGetter returns storages that are wrapped.
 type wrappingGetter struct {
@@ -38,7 +38,7 @@ func (g wrappingGetter) GetRESTOptions(resource schema.GroupResource, example ru
 		if err != nil {
 			return nil, nil, err
 		}
-		return g.wrap(inner, newListFunc), destroy, nil
+		return g.wrap(resource, inner, newListFunc), destroy, nil
 	}
 	return options, nil
 }

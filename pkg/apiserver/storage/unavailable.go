@@ -14,6 +14,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/klog/v2"
@@ -24,7 +25,7 @@ import (
 // header Retry-After, and client libraries send the request again. Otherwise it would be an
 // internal error, after which they stop.
 func RetryUnavailable(getter generic.RESTOptionsGetter) generic.RESTOptionsGetter {
-	return wrappingGetter{RESTOptionsGetter: getter, wrap: func(inner storage.Interface, _ func() runtime.Object) storage.Interface {
+	return wrappingGetter{RESTOptionsGetter: getter, wrap: func(_ schema.GroupResource, inner storage.Interface, _ func() runtime.Object) storage.Interface {
 		return retryableStorage{Interface: inner}
 	}}
 }

@@ -5,10 +5,11 @@ package background
 
 import (
 	"context"
-	"slices"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // maxTasks is how many tasks run at the same time. Each of them is a defragmentation,
@@ -19,14 +20,11 @@ const maxTasks = 16
 type Tasks struct {
 	enqueue func(types.NamespacedName)
 
-	mu   sync.Mutex
-	last map[types.NamespacedName]*task
-	// running counts tasks; waiting are the clusters whose task found no room, in the
-	// order in which they came.
-	running int
-	waiting []types.NamespacedName
-	ctx     context.Context //nolint:containedctx // a task outlives the call that starts it and ends with Run
-	group   sync.WaitGroup
+	mu    sync.Mutex
+	last  map[types.NamespacedName]*task
+	queue *share.Queue
+	ctx   context.Context //nolint:containedctx // a task outlives the call that starts it and ends with Run
+	group sync.WaitGroup
 }
 
 type task struct {
@@ -37,8 +35,8 @@ type task struct {
 
 // New returns a Background that calls enqueue when a task has ended. Nothing
 // starts before Run.
-func New(enqueue func(types.NamespacedName)) *Tasks {
-	return &Tasks{enqueue: enqueue, last: map[types.NamespacedName]*task{}}
+func New(divide func(total int) share.Places, enqueue func(types.NamespacedName)) *Tasks {
+	return &Tasks{enqueue: enqueue, last: map[types.NamespacedName]*task{}, queue: share.NewQueue(divide(maxTasks))}
 }
 
 // Run lets tasks run until ctx ends, and returns when they have ended.
@@ -54,26 +52,21 @@ func (t *Tasks) Run(ctx context.Context) {
 }
 
 // Start implements cluster.Background. Before Run and after its end nothing is started, nor while
-// too many tasks run; the next reconcile tries again. It comes when there is room.
+// there is no place for it; the next reconcile tries again. It comes when there is one.
 func (t *Tasks) Start(key types.NamespacedName, id string, do func(context.Context) error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if last := t.last[key]; t.ctx == nil || (last != nil && !last.done) {
 		return
 	}
-	if t.running >= maxTasks {
-		if !slices.Contains(t.waiting, key) {
-			t.waiting = append(t.waiting, key)
-		}
+	if t.queue.Start(share.Work{Key: key, Cluster: key}) != share.Nothing {
 		return
 	}
-	t.waiting = slices.DeleteFunc(t.waiting, func(other types.NamespacedName) bool { return other == key })
 	started := &task{id: id}
 	t.last[key] = started
-	t.running++
 	ctx := t.ctx
 	t.group.Go(func() {
-		next := t.finish(started, do(ctx))
+		next := t.finish(key, started, do(ctx))
 		t.enqueue(key)
 		for _, waiting := range next {
 			t.enqueue(waiting)
@@ -81,15 +74,17 @@ func (t *Tasks) Start(key types.NamespacedName, id string, do func(context.Conte
 	})
 }
 
-// finish records how a task has ended and returns the cluster that may start one now, if
-// there is one.
-func (t *Tasks) finish(ended *task, err error) []types.NamespacedName {
+// finish records how a task has ended and returns the clusters that may start one now. They wait no longer: one whose
+// operation was cancelled meanwhile holds no place.
+func (t *Tasks) finish(key types.NamespacedName, ended *task, err error) []types.NamespacedName {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	ended.done, ended.err = true, err
-	t.running--
-	next := t.waiting[:min(1, len(t.waiting))]
-	t.waiting = t.waiting[len(next):]
+	t.queue.End(key)
+	next := t.queue.Next()
+	for _, waiting := range next {
+		t.queue.End(waiting)
+	}
 	return next
 }
 
@@ -108,6 +103,8 @@ func (t *Tasks) Last(key types.NamespacedName) (id string, done bool, err error)
 func (t *Tasks) Forget(key types.NamespacedName) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if last := t.last[key]; last == nil || last.done {
+		t.queue.End(key) // a task that runs keeps its place until it ends
+	}
 	delete(t.last, key)
-	t.waiting = slices.DeleteFunc(t.waiting, func(other types.NamespacedName) bool { return other == key })
 }

@@ -13,7 +13,11 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
+
+func undivided(total int) share.Places { return share.Places{Total: total, Undivided: true} }
 
 func TestTasks(t *testing.T) {
 	t.Parallel()
@@ -23,7 +27,7 @@ func TestTasks(t *testing.T) {
 func testTasks(t *testing.T) {
 	key, other := types.NamespacedName{Name: "a"}, types.NamespacedName{Name: "b"}
 	ended := make(chan types.NamespacedName, 4)
-	tasks := New(func(k types.NamespacedName) { ended <- k })
+	tasks := New(undivided, func(k types.NamespacedName) { ended <- k })
 	tasks.Start(key, "before run", func(context.Context) error { return nil })
 	if id, _, _ := tasks.Last(key); id != "" {
 		t.Errorf("task %s was started before Run", id)
@@ -76,7 +80,7 @@ func TestTasksAreBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		const clusters = maxTasks + 2
 		woken := make(chan types.NamespacedName, 3*clusters)
-		tasks := New(func(k types.NamespacedName) { woken <- k })
+		tasks := New(undivided, func(k types.NamespacedName) { woken <- k })
 		ctx, cancel := context.WithCancel(t.Context())
 		over := make(chan struct{})
 		go func() { tasks.Run(ctx); close(over) }()
@@ -117,6 +121,42 @@ func TestTasksAreBounded(t *testing.T) {
 			t.Errorf("%d tasks were started", started)
 		}
 		close(release)
+		cancel()
+		<-over
+	})
+}
+
+// TestShareOfANamespace: a namespace with many defragmentations leaves places for those of others.
+func TestShareOfANamespace(t *testing.T) {
+	t.Parallel()
+	synctest.Test(t, func(t *testing.T) {
+		woken := make(chan types.NamespacedName, 3*maxTasks)
+		tasks := New(share.Divided, func(k types.NamespacedName) { woken <- k })
+		ctx, cancel := context.WithCancel(t.Context())
+		over := make(chan struct{})
+		go func() { tasks.Run(ctx); close(over) }()
+		synctest.Wait()
+		release := map[string]chan struct{}{"greedy": make(chan struct{}), "honest": make(chan struct{})}
+		for i := range 2 * maxTasks {
+			tasks.Start(types.NamespacedName{Namespace: "greedy", Name: strconv.Itoa(i)}, "t", func(context.Context) error { <-release["greedy"]; return nil })
+		}
+		honest := types.NamespacedName{Namespace: "honest", Name: "a"}
+		tasks.Start(honest, "t", func(context.Context) error { <-release["honest"]; return nil })
+		running := 0
+		for i := range 2 * maxTasks {
+			if id, _, _ := tasks.Last(types.NamespacedName{Namespace: "greedy", Name: strconv.Itoa(i)}); id != "" {
+				running++
+			}
+		}
+		if id, _, _ := tasks.Last(honest); id == "" || running != maxTasks/2 {
+			t.Errorf("%d tasks of the greedy namespace run, and %q of the other", running, id)
+		}
+		close(release["honest"])
+		synctest.Wait()
+		if got := <-woken; got != honest || len(woken) != 0 {
+			t.Errorf("%s is woken, and %d more: the share of the greedy namespace is taken", got, len(woken))
+		}
+		close(release["greedy"])
 		cancel()
 		<-over
 	})

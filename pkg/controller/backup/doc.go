@@ -8,7 +8,7 @@
 // message.
 //
 // Between two reconciles the package remembers only which backups wait to start
-// (limiter.go) and which own writes the caches have not shown yet (the gate). So a crash
+// (places.go) and which own writes the caches have not shown yet (the gate). So a crash
 // between any two calls only leads to a new observation. A second reconciler, in
 // cluster.go, keeps the EtcdBackup that spec.backup of a cluster asks for. It is the only
 // author of status.lastBackup and of the condition BackupHealthy of clusters. Start at

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
-	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -23,11 +22,12 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 const (
-	// limiterRetry is when a backup that the limiter holds back looks again if no Job ends.
-	limiterRetry = 15 * time.Second
+	// placeRetry is when a backup that waits for a place looks again if no Job ends.
+	placeRetry = 15 * time.Second
 	// rejectedRetry is when a Job that Kubernetes rejected is created again.
 	rejectedRetry = 5 * time.Second
 	// startGrace is how long a Job counts as running although its pod has not started.
@@ -46,10 +46,8 @@ type Config struct {
 	AgentImage string
 	// Platform is what the installation says about every pod.
 	Platform resources.Platform
-	// MaxRunning is how many Jobs may run at once, over all clusters.
-	MaxRunning int
-	// MaxInNamespace is how many of them may run for one namespace.
-	MaxInNamespace int
+	// Places are those of Jobs that run at once, over all clusters.
+	Places share.Places
 	// Responsible says whether an EtcdBackup, or the cluster that it is of, is this
 	// controller's to look after.
 	Responsible func(metav1.Object) bool
@@ -60,17 +58,18 @@ type Config struct {
 // Reconciler moves one EtcdBackup at a time a step on.
 type Reconciler struct {
 	Config
-	held    reconcile.Held
-	limiter *limiter
+	held reconcile.Held
+	// queue holds the backups that wait for a place. A restart empties it; they then ask again.
+	queue *share.Queue
 }
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
 func NewReconciler(c Config) (*Reconciler, error) {
 	if c.Cache == nil || c.Objects == nil || c.Gate == nil || c.Recorder == nil || c.Progress == nil || c.Clock == nil ||
-		c.AgentImage == "" || c.MaxRunning < 1 || c.MaxInNamespace < 1 || c.Responsible == nil || c.Wake == nil {
+		c.AgentImage == "" || c.Places.Total < 1 || c.Responsible == nil || c.Wake == nil {
 		return nil, errors.New("backup reconciler: every field of the configuration is required")
 	}
-	return &Reconciler{Config: c, limiter: newLimiter(c.MaxRunning, c.MaxInNamespace)}, nil
+	return &Reconciler{Config: c, queue: share.NewQueue(c.Places)}, nil
 }
 
 // Reconcile observes the EtcdBackup called key, does what the planner decides and
@@ -95,13 +94,13 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 	if !ready {
 		return reconcile.GateRetry, nil
 	}
-	r.limiter.cached(key)
+	r.queue.Seen(key)
 	s, err := r.observe(ctx, b)
 	if err != nil {
 		return 0, err
 	}
 	if !r.isResponsible(s) {
-		r.limiter.release(key) // one that waits would go before others for ever
+		r.queue.End(key) // one that waits would go before others for ever
 		return reconcile.ScopeRetry, nil
 	}
 	plan := planner.Decide(s.Observed)
@@ -162,23 +161,22 @@ func (r *Reconciler) release(ctx context.Context, key types.NamespacedName, s *s
 	return nil
 }
 
-// save creates the Job of an attempt if the limiter lets it start. Made is true if the Job
+// save creates the Job of an attempt if there is a place for it. Made is true if the Job
 // exists now.
 func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen, plan planner.Plan) (planner.Plan, bool, error) {
 	j, invalid := r.jobOf(s, plan.Attempt)
 	if invalid != nil {
-		r.limiter.release(key)
+		r.queue.End(key)
 		return plan.Postponed(*invalid), false, nil
 	}
-	source := types.NamespacedName{Namespace: key.Namespace, Name: resources.SourceOf(s.Backup)}
+	work := share.Work{Key: key, Cluster: types.NamespacedName{Namespace: key.Namespace, Name: resources.SourceOf(s.Backup)}, Due: plan.Attempt.ScheduledTime}
 	running, err := r.running()
 	if err != nil {
 		return plan, false, err
 	}
-	at := types.NamespacedName{Namespace: j.Namespace, Name: j.Name}
-	if why := r.limiter.acquire(key, at, source, plan.Attempt.ScheduledTime, running); why != nil {
+	if why := r.whyWait(work, r.queue.Start(work, running...)); why != nil {
 		plan = plan.Postponed(*why)
-		plan.RequeueAfter = limiterRetry
+		plan.RequeueAfter = placeRetry
 		return plan, false, nil
 	}
 	current, err := r.current(ctx, s)
@@ -289,68 +287,6 @@ func (r *Reconciler) create(ctx context.Context, s *seen, j *batchv1.Job) (*batc
 		return nil, fmt.Errorf("the Job has another owner: %w", err)
 	}
 	return live, nil
-}
-
-// running lists the Jobs that have not ended and that belong to an EtcdBackup: everyone may label a Job. A Job whose pod Kubernetes does not start does
-// not count: it may wait for a PVC that is never created. Neither does one whose pod is on a lost node: nothing tells
-// that it ever ends, and the backups of all other clusters would wait for it.
-func (r *Reconciler) running() ([]activeJob, error) {
-	jobs, err := r.Cache.AllJobs()
-	if err != nil {
-		return nil, fmt.Errorf("list Jobs from the cache: %w", err)
-	}
-	pods, err := r.Cache.AllJobPods()
-	if err != nil {
-		return nil, fmt.Errorf("list pods of Jobs from the cache: %w", err)
-	}
-	made := map[types.UID][]*corev1.Pod{}
-	for _, pod := range pods {
-		if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
-			made[owner.UID] = append(made[owner.UID], pod)
-		}
-	}
-	var running []activeJob
-	for _, j := range jobs {
-		if !r.isOfBackup(j) {
-			continue
-		}
-		young := r.Clock.Since(j.CreationTimestamp.Time) < startGrace
-		moving := slices.ContainsFunc(made[j.UID], func(pod *corev1.Pod) bool { return job.HasStarted(j, pod) })
-		lost := job.LostNodeOf(j, made[j.UID], r.Clock.Now()) != nil
-		if job.Ended(j) == nil && j.DeletionTimestamp == nil && !lost && (young || moving) {
-			running = append(running, activeJob{
-				name:   types.NamespacedName{Namespace: j.Namespace, Name: j.Name},
-				source: types.NamespacedName{Namespace: j.Namespace, Name: j.Annotations[resources.AnnotationSource]},
-			})
-		}
-	}
-	return running, nil
-}
-
-// isOfBackup is true for a Job that an EtcdBackup of the cache controls.
-func (r *Reconciler) isOfBackup(j *batchv1.Job) bool {
-	owner := metav1.GetControllerOfNoCopy(j)
-	if owner == nil {
-		return false
-	}
-	b, err := r.Cache.Backup(j.Namespace, owner.Name)
-	return err == nil && b.UID == owner.UID
-}
-
-// releaseReservation drops the reservation of a backup and wakes the backups that may start now.
-func (r *Reconciler) releaseReservation(key types.NamespacedName) {
-	r.limiter.release(key)
-	r.wakeNext()
-}
-
-func (r *Reconciler) wakeNext() {
-	running, err := r.running()
-	if err != nil {
-		return // waiting backups look again after limiterRetry
-	}
-	for _, key := range r.limiter.next(running) {
-		r.Wake(key)
-	}
 }
 
 // writeStatus writes the status if it changed.

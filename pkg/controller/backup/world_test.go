@@ -28,6 +28,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 var epoch = time.Date(2026, 11, 1, 12, 0, 0, 0, time.UTC)
@@ -116,7 +117,7 @@ func (w *world) restart() {
 	}
 	var err error
 	w.reconciler, err = backup.NewReconciler(backup.Config{
-		Cache: w, Objects: w, Gate: gate(), Recorder: w, Progress: w, Clock: w.clock, AgentImage: "agent:v1", MaxRunning: w.maxRunning, MaxInNamespace: w.maxRunning,
+		Cache: w, Objects: w, Gate: gate(), Recorder: w, Progress: w, Clock: w.clock, AgentImage: "agent:v1", Places: share.Places{Total: w.maxRunning, Undivided: true},
 		Responsible: func(o metav1.Object) bool { return o.GetName() != w.elsewhere },
 		Wake:        func(key types.NamespacedName) { w.woken[key] = true },
 	})

@@ -26,6 +26,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // terminating is the error of a live API for a creation in a namespace that is being
@@ -242,7 +243,7 @@ func TestLastingErrors(t *testing.T) {
 			g := &guarded{oneMember: stopped(), response: test.response}
 			clock := noon()
 			r := newReconciler(Config{
-				Cache: g, Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock, Background: background.New(func(types.NamespacedName) {}),
+				Cache: g, Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: clock, Background: background.New(share.Divided, func(types.NamespacedName) {}),
 				Suffix: func() string { return "x" }, Responsible: func(*v1beta2.EtcdCluster) bool { return true },
 				Decide: func(planner.Observed) planner.Plan {
 					return planner.Plan{Actions: []planner.Action{planner.PromoteMember{ID: 1, Name: "c-a"}}}

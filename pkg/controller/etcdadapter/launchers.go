@@ -20,6 +20,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/notice"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 const (
@@ -38,11 +39,12 @@ type Launchers struct {
 	private ed25519.PrivateKey
 	public  string
 	client  *http.Client
-	telling chan struct{}
+	// telling limits the notices that are sent at the same time.
+	telling *share.Limiter
 }
 
 // NewLaunchers returns Launchers with a new key.
-func NewLaunchers() (*Launchers, error) {
+func NewLaunchers(divide func(total int) share.Places) (*Launchers, error) {
 	public, private, err := ed25519.GenerateKey(nil)
 	if err != nil {
 		return nil, fmt.Errorf("make the key of notices: %w", err)
@@ -56,7 +58,7 @@ func NewLaunchers() (*Launchers, error) {
 			// The containers of a pod are not trusted to say what the controller requests.
 			CheckRedirect: func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse },
 		},
-		telling: make(chan struct{}, tellAtOnce),
+		telling: share.NewLimiter(divide(tellAtOnce)),
 	}, nil
 }
 
@@ -69,16 +71,15 @@ func (l *Launchers) Tell(ctx context.Context, pod *corev1.Pod, initialCluster st
 	if address == "" {
 		return
 	}
-	select {
-	case l.telling <- struct{}{}:
-	default:
+	release, lack := l.telling.Acquire(pod.Namespace)
+	if lack != share.Nothing {
 		return
 	}
 	n := notice.Sign(l.private, string(pod.UID), initialCluster)
 	// The reconcile does not wait for it, and its end does not end it.
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), tellTimeout)
 	go func() {
-		defer func() { cancel(); <-l.telling }()
+		defer func() { cancel(); release() }()
 		if err := l.send(ctx, address, n); err != nil {
 			klog.FromContext(ctx).V(2).Info("The launcher of a new member was not told; the kubelet will tell it", "pod", klog.KObj(pod), "err", err)
 		}

@@ -19,6 +19,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/notice"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // told is a launcher that passes on the notices that it gets.
@@ -47,7 +48,7 @@ func told(t *testing.T, l *Launchers) (*corev1.Pod, <-chan notice.Notice) {
 
 func TestTell(t *testing.T) {
 	t.Parallel()
-	l, err := NewLaunchers()
+	l, err := NewLaunchers(share.Divided)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -67,7 +68,7 @@ func TestTell(t *testing.T) {
 // container does not listen yet.
 func TestTellsALauncherThatListensLate(t *testing.T) {
 	t.Parallel()
-	l, err := NewLaunchers()
+	l, err := NewLaunchers(share.Divided)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -90,7 +91,7 @@ func TestTellsALauncherThatListensLate(t *testing.T) {
 // controller request something else.
 func TestFollowsNoRedirect(t *testing.T) {
 	t.Parallel()
-	l, err := NewLaunchers()
+	l, err := NewLaunchers(share.Divided)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -110,7 +111,7 @@ func TestFollowsNoRedirect(t *testing.T) {
 // TestEndsAtARejection: nothing is repeated to what responds and rejects the notice.
 func TestEndsAtARejection(t *testing.T) {
 	t.Parallel()
-	l, err := NewLaunchers()
+	l, err := NewLaunchers(share.Divided)
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -134,7 +135,7 @@ func TestTellsNothing(t *testing.T) {
 		"an etcd with a TCP probe":        func(p *corev1.Pod) { p.Spec.Containers[0].StartupProbe.HTTPGet = nil },
 		"no address yet":                  func(p *corev1.Pod) { p.Status.PodIP = "" },
 	} {
-		l, err := NewLaunchers()
+		l, err := NewLaunchers(share.Divided)
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -42,7 +42,7 @@ type Loop struct {
 	name      string
 	reconcile ReconcileFunc
 	queue     workqueue.TypedRateLimitingInterface[types.NamespacedName]
-	order     *order[types.NamespacedName]
+	order     *order
 	clock     clock.WithTicker
 	punctual  bool
 }
@@ -50,7 +50,7 @@ type Loop struct {
 // New returns a loop that has not been started.
 func New(name string, c clock.WithTicker, reconcile ReconcileFunc) *Loop {
 	limiter := workqueue.NewTypedItemExponentialFailureRateLimiter[types.NamespacedName](retryBase, retryMax)
-	order := newOrder[types.NamespacedName]()
+	order := newOrder()
 	return &Loop{
 		name:      name,
 		reconcile: reconcile,

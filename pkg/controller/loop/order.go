@@ -4,10 +4,12 @@
 package loop
 
 import (
-	"slices"
 	"sync"
 
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/client-go/util/workqueue"
+
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // routineShare is how many urgent keys go before one that is not, while both wait: a flood
@@ -15,70 +17,66 @@ import (
 const routineShare = 8
 
 // order hands out keys. Keys with a change, or with a step that was just done, go before
-// keys that are due for a periodic look.
-type order[T comparable] struct {
+// keys that are due for a periodic look. Among these and among those, namespaces take turns.
+type order struct {
 	// mu guards urgent: keys are marked by other goroutines than the queue's.
 	mu     sync.Mutex
-	urgent map[T]bool
+	urgent map[types.NamespacedName]bool
 
-	first, routine []T
+	first, routine share.Turns
 	// inRow counts the urgent keys since the last routine one.
 	inRow int
 }
 
-var _ workqueue.Queue[int] = &order[int]{}
+var _ workqueue.Queue[types.NamespacedName] = &order{}
 
-func newOrder[T comparable]() *order[T] { return &order[T]{urgent: map[T]bool{}} }
+func newOrder() *order { return &order{urgent: map[types.NamespacedName]bool{}} }
 
 // urge marks a key that is about to be put on the queue. The mark lasts until the key is
 // handed out.
-func (o *order[T]) urge(key T) {
+func (o *order) urge(key types.NamespacedName) {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	o.urgent[key] = true
 }
 
-func (o *order[T]) isUrgent(key T) bool {
+func (o *order) isUrgent(key types.NamespacedName) bool {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.urgent[key]
 }
 
 // Touch implements workqueue.Queue: a key that waits as routine moves up.
-func (o *order[T]) Touch(key T) {
+func (o *order) Touch(key types.NamespacedName) {
 	if !o.isUrgent(key) {
 		return
 	}
-	if i := slices.Index(o.routine, key); i >= 0 {
-		o.routine = slices.Delete(o.routine, i, i+1)
-		o.first = append(o.first, key)
+	if o.routine.Remove(key) {
+		o.first.Push(key)
 	}
 }
 
 // Push implements workqueue.Queue.
-func (o *order[T]) Push(key T) {
+func (o *order) Push(key types.NamespacedName) {
 	if o.isUrgent(key) {
-		o.first = append(o.first, key)
+		o.first.Push(key)
 	} else {
-		o.routine = append(o.routine, key)
+		o.routine.Push(key)
 	}
 }
 
 // Len implements workqueue.Queue.
-func (o *order[T]) Len() int { return len(o.first) + len(o.routine) }
+func (o *order) Len() int { return o.first.Len() + o.routine.Len() }
 
 // Pop implements workqueue.Queue.
-func (o *order[T]) Pop() T {
+func (o *order) Pop() types.NamespacedName {
 	from := &o.first
-	if len(o.first) == 0 || len(o.routine) > 0 && o.inRow >= routineShare {
+	if o.first.Len() == 0 || o.routine.Len() > 0 && o.inRow >= routineShare {
 		from, o.inRow = &o.routine, 0
 	} else {
 		o.inRow++
 	}
-	key := (*from)[0]
-	var zero T
-	(*from)[0] = zero // what is behind the slice is kept until it grows
-	*from = (*from)[1:]
+	key := from.Pop()
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	delete(o.urgent, key)

@@ -40,15 +40,15 @@ func newBackupLoops(o *Options, c clients, caches caches, platform resources.Pla
 		return reconciler.Reconcile(ctx, key)
 	}).Punctual()
 	reconciler, err = backup.NewReconciler(backup.Config{
-		Cache:      caches.forJobs(resources.BackupLabels),
-		Objects:    c.forJobs(resources.BackupLabels),
-		Gate:       gateOf(watched),
-		Recorder:   recorder,
-		Progress:   job.NewAgentProgress(),
-		Clock:      c.clock,
-		AgentImage: o.AgentImage,
-		Platform:   platform,
-		MaxRunning: o.MaxBackups, MaxInNamespace: o.backupsOfNamespace(),
+		Cache:       caches.forJobs(resources.BackupLabels),
+		Objects:     c.forJobs(resources.BackupLabels),
+		Gate:        gateOf(watched),
+		Recorder:    recorder,
+		Progress:    job.NewAgentProgress(),
+		Clock:       c.clock,
+		AgentImage:  o.AgentImage,
+		Platform:    platform,
+		Places:      o.places(o.MaxBackups),
 		Responsible: o.IsResponsible,
 		Wake:        backups.Enqueue,
 	})
@@ -86,12 +86,4 @@ func keyOfBackedUp(object metav1.Object) (types.NamespacedName, bool) {
 		return types.NamespacedName{}, false
 	}
 	return types.NamespacedName{Namespace: b.Namespace, Name: resources.SourceOf(b)}, true
-}
-
-// backupsOfNamespace is how many backups may run at once for one namespace. Half of them are left for others.
-func (o *Options) backupsOfNamespace() int {
-	if o.Namespace != "" {
-		return o.MaxBackups
-	}
-	return (o.MaxBackups + 1) / 2
 }

@@ -258,12 +258,12 @@ func newClusterLoop(
 		return reconciler.Reconcile(ctx, key)
 	})
 	members := etcdadapter.Members{Pool: pool}
-	launchers, err := etcdadapter.NewLaunchers()
+	launchers, err := etcdadapter.NewLaunchers(o.places)
 	if err != nil {
 		return nil, nil, err
 	}
-	callbacks := waker.New(pool.WaitServing, pool.WaitEnd, queue.Enqueue)
-	tasks := background.New(queue.Enqueue)
+	callbacks := waker.New(o.places, pool.WaitServing, pool.WaitEnd, queue.Enqueue)
+	tasks := background.New(o.places, queue.Enqueue)
 	reconciler, err = cluster.NewReconciler(cluster.Config{
 		Cache: kubeadapter.ClusterCache{
 			Clusters: clusters.Lister(), Restores: caches.etcd.Etcd().V1beta2().EtcdRestores().Lister(), Services: services.Lister(), Records: records.Lister(), Budgets: budgets.Lister(),

@@ -15,6 +15,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/uuid"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // ScopeAnnotation marks clusters for a clusterwide controller; see Options.
@@ -171,4 +172,10 @@ func (o *Options) Complete() error {
 // the object may give it to another controller.
 func (o *Options) IsResponsible(object metav1.Object) bool {
 	return o.scope().includes(object) && !o.taken.include(object)
+}
+
+// places divides places for work among the namespaces that the controller looks after. One that looks after a single
+// namespace divides nothing.
+func (o *Options) places(total int) share.Places {
+	return share.Places{Total: total, Undivided: o.Namespace != ""}
 }

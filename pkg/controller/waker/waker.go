@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // awaitLimit bounds how long one endpoint is watched; the next observation renews
@@ -47,22 +48,26 @@ type WaitFunc func(ctx context.Context, target etcd.Target, endpoint etcd.Endpoi
 // endpoints at the same time.
 type Waker struct {
 	serving, ended WaitFunc
+	// all and unserved are the places of maxWatched and maxUnserved.
+	all, unserved *share.Limiter
 
 	enqueue   func(types.NamespacedName)
 	requested chan awaited
 
 	mu sync.Mutex
-	// watched tells of each endpoint whether it is among those of maxUnserved.
-	watched  map[string]bool
-	unserved int
+	// watched holds what gives back the places of each endpoint that is watched.
+	watched map[string]func()
 	// neverServed are the endpoints whose last watch ended without a result.
 	neverServed map[string]bool
 }
 
 // New returns a waker that learns from serving that an endpoint serves and
 // from ended that it does no more; nothing is watched before Run.
-func New(serving, ended WaitFunc, enqueue func(types.NamespacedName)) *Waker {
-	return &Waker{serving: serving, ended: ended, enqueue: enqueue, requested: make(chan awaited, 64), watched: map[string]bool{}, neverServed: map[string]bool{}}
+func New(divide func(total int) share.Places, serving, ended WaitFunc, enqueue func(types.NamespacedName)) *Waker {
+	return &Waker{
+		serving: serving, ended: ended, all: share.NewLimiter(divide(maxWatched)), unserved: share.NewLimiter(divide(maxUnserved)),
+		enqueue: enqueue, requested: make(chan awaited, 64), watched: map[string]func(){}, neverServed: map[string]bool{},
+	}
 }
 
 // Await implements cluster.Waker. It never blocks: with too many endpoints to watch the
@@ -77,7 +82,7 @@ func (w *Waker) AwaitEnd(key types.NamespacedName, target etcd.Target, endpoint 
 }
 
 func (w *Waker) want(a awaited) {
-	if !w.reserve(a.id()) {
+	if !w.reserve(a.id(), a.key.Namespace) {
 		return
 	}
 	select {
@@ -122,18 +127,26 @@ func (a awaited) id() string {
 }
 
 // reserve is false if the endpoint is watched, or if there is no room for it.
-func (w *Waker) reserve(id string) bool {
+func (w *Waker) reserve(id, namespace string) bool {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	_, watched := w.watched[id]
-	neverServed := w.neverServed[id]
-	if watched || len(w.watched) >= maxWatched || neverServed && w.unserved >= maxUnserved {
+	if _, watched := w.watched[id]; watched {
 		return false
 	}
-	w.watched[id] = neverServed
-	if neverServed {
-		w.unserved++
+	release, lack := w.all.Acquire(namespace)
+	if lack != share.Nothing {
+		return false
 	}
+	if w.neverServed[id] {
+		again, lack := w.unserved.Acquire(namespace)
+		if lack != share.Nothing {
+			release()
+			return false
+		}
+		of := release
+		release = func() { of(); again() }
+	}
+	w.watched[id] = release
 	return true
 }
 
@@ -142,9 +155,7 @@ func (w *Waker) reserve(id string) bool {
 func (w *Waker) release(id string, neverServed bool) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.watched[id] {
-		w.unserved--
-	}
+	w.watched[id]()
 	delete(w.watched, id)
 	if !neverServed {
 		delete(w.neverServed, id)

@@ -16,6 +16,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/waker"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 func TestWakerCallsBackOnceAnEndpointServes(t *testing.T) {
@@ -24,7 +25,7 @@ func TestWakerCallsBackOnceAnEndpointServes(t *testing.T) {
 	responses := make(chan error)
 	asked := make(chan string, 8)
 	woken := make(chan types.NamespacedName, 8)
-	w := waker.New(
+	w := waker.New(share.Divided,
 		func(ctx context.Context, _ etcd.Target, e etcd.Endpoint) error {
 			asked <- e.URL
 			select {
@@ -76,7 +77,7 @@ func TestWakerCallsBackOnceAnEndpointEnds(t *testing.T) {
 	t.Parallel()
 	key := types.NamespacedName{Namespace: "ns", Name: "a"}
 	woken := make(chan types.NamespacedName, 8)
-	w := waker.New(
+	w := waker.New(share.Divided,
 		func(ctx context.Context, _ etcd.Target, _ etcd.Endpoint) error {
 			<-ctx.Done()
 			return ctx.Err()
@@ -110,14 +111,14 @@ func receive[T any](t *testing.T, from <-chan T) T {
 	}
 }
 
-// TestWakerIsBounded: members of a zone that has failed take a part of the places only, so
+// TestWakerIsBounded: the members of one namespace take half of the places. Those of a zone that has failed take fewer, so
 // that members that start are watched all the same.
 func TestWakerIsBounded(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		watching := 0
 		var mu sync.Mutex
-		w := waker.New(func(ctx context.Context, _ etcd.Target, _ etcd.Endpoint) error {
+		w := waker.New(share.Divided, func(ctx context.Context, _ etcd.Target, _ etcd.Endpoint) error {
 			mu.Lock()
 			watching++
 			mu.Unlock()
@@ -135,22 +136,22 @@ func TestWakerIsBounded(t *testing.T) {
 		}()
 		awaitAll := func(prefix string, n int) int {
 			for i := range n {
-				w.Await(types.NamespacedName{}, etcd.Target{}, etcd.Endpoint{URL: prefix + strconv.Itoa(i)})
+				w.Await(types.NamespacedName{Namespace: prefix}, etcd.Target{}, etcd.Endpoint{URL: prefix + strconv.Itoa(i)})
 				synctest.Wait() // it is taken up
 			}
 			mu.Lock()
 			defer mu.Unlock()
 			return watching
 		}
-		if got := awaitAll("unresponsive", 1000); got != 512 {
+		if got := awaitAll("unresponsive", 1000); got != 256 {
 			t.Errorf("%d endpoints are watched at once", got)
 		}
 		<-time.After(31 * time.Second) // none of these has served
 		synctest.Wait()
-		if got := awaitAll("unresponsive", 512); got != 64 {
+		if got := awaitAll("unresponsive", 256); got != 32 {
 			t.Errorf("%d endpoints are watched again that have never served", got)
 		}
-		if got := awaitAll("starts", 100); got != 164 {
+		if got := awaitAll("starts", 100); got != 132 {
 			t.Errorf("%d endpoints are watched with those of 100 members that start", got)
 		}
 		cancel()

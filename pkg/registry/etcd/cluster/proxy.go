@@ -22,6 +22,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
 )
 
@@ -45,7 +46,7 @@ type ProxyREST struct {
 	prober   *prober.Prober
 	guard    rights.Guard
 	// streams limits how many snapshots are streamed at the same time.
-	streams chan struct{}
+	streams *share.Limiter
 	// stall is how long a member may send nothing, or a client may read nothing.
 	stall time.Duration
 }
@@ -56,7 +57,7 @@ var (
 )
 
 func newProxyREST(clusters rest.Getter, prober *prober.Prober, guard rights.Guard) *ProxyREST {
-	return &ProxyREST{clusters: clusters, prober: prober, guard: guard, streams: make(chan struct{}, maxStreams), stall: streamStall}
+	return &ProxyREST{clusters: clusters, prober: prober, guard: guard, streams: share.NewLimiter(share.Divided(maxStreams)), stall: streamStall}
 }
 
 // New returns empty options.
@@ -116,14 +117,13 @@ func (r *ProxyREST) authorize(ctx context.Context, name string) error {
 // serve streams the snapshot. An error before the first byte is sent as a Status. An error after
 // it ends the connection, so that no client treats an incomplete snapshot as complete.
 func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v1beta2.EtcdCluster, member string, responder rest.Responder) {
-	select {
-	case r.streams <- struct{}{}:
-		defer func() { <-r.streams }()
-	default:
+	release, err := r.acquire(cluster.Namespace)
+	if err != nil {
 		snapshots.WithLabelValues("refused").Inc()
-		responder.Error(apierrors.NewTooManyRequests(fmt.Sprintf("this API server streams %d snapshots already; try again in 10 seconds", cap(r.streams)), 10))
+		responder.Error(err)
 		return
 	}
+	defer release()
 	source, err := r.open(ctx, cluster, member)
 	if err != nil {
 		snapshots.WithLabelValues("refused").Inc()
@@ -153,6 +153,19 @@ func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v
 		panic(http.ErrAbortHandler) //nolint:forbidigo // only this ends a connection so that the client sees an error
 	}
 	logger.V(2).Info("Snapshot streamed", "bytes", source.Size(), "revision", source.Revision)
+}
+
+// acquire takes one of the places for streams, or says what lacks.
+func (r *ProxyREST) acquire(namespace string) (release func(), err error) {
+	release, lack := r.streams.Acquire(namespace)
+	switch lack {
+	case share.Nothing:
+		return release, nil
+	case share.OfNamespace:
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("this API server streams as many snapshots of namespace %s as it has free places, which are for other namespaces; try again in 10 seconds", namespace), 10)
+	default:
+		return nil, apierrors.NewTooManyRequests(fmt.Sprintf("this API server streams %d snapshots already; try again in 10 seconds", r.streams.Total()), 10)
+	}
 }
 
 // send copies the whole snapshot. On an error the outcome says whether the source or the client failed.

@@ -291,10 +291,15 @@ func TestSnapshotRequestIsRejected(t *testing.T) {
 			r.prober = prober.New(fake.NewClientset(), etcd.NewPool(etcd.PoolConfig{}), clock.RealClock{})
 		}, http.StatusServiceUnavailable, "no member"},
 		{"stream above the limit is rejected", "/c/snapshot", func(r *ProxyREST) {
-			for range maxStreams {
-				r.streams <- struct{}{}
+			for namespace := range maxStreams {
+				_, _ = r.streams.Acquire(strconv.Itoa(namespace))
 			}
 		}, http.StatusTooManyRequests, "8 snapshots already"},
+		{"stream above the share of its namespace is rejected", "/c/snapshot", func(r *ProxyREST) {
+			for range maxStreams {
+				_, _ = r.streams.Acquire("default")
+			}
+		}, http.StatusTooManyRequests, "free places, which are for other namespaces"},
 		{"user without the verb create is forbidden", "/c/snapshot", func(r *ProxyREST) {
 			r.guard.Authorizer = authorizer.AuthorizerFunc(func(context.Context, authorizer.Attributes) (authorizer.Decision, string, error) {
 				return authorizer.DecisionNoOpinion, "no rule allows it", nil
@@ -389,7 +394,7 @@ func TestSnapshotEndsWithItsClient(t *testing.T) {
 			gone(cancel)
 			<-m.ended
 			etcdtest.Eventually(t, "the stream to be released", func() error {
-				if n := len(p.rest.streams); n > 0 {
+				if n := p.rest.streams.Taken(); n > 0 {
 					return errors.New("it is taken")
 				}
 				return nil

@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/health"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 const (
@@ -46,7 +47,7 @@ type Prober struct {
 	pool  *etcd.Pool
 	clock clock.PassiveClock
 	// inFlight limits how many clusters are probed at the same time.
-	inFlight chan struct{}
+	inFlight *share.Limiter
 	// shared are the probes that several requests may see.
 	shared shared
 }
@@ -54,7 +55,7 @@ type Prober struct {
 // New returns a Prober. Without a client for Kubernetes every probe fails with
 // ErrNoKubernetes. The caller closes the pool.
 func New(kube kubernetes.Interface, pool *etcd.Pool, clock clock.PassiveClock) *Prober {
-	return &Prober{kube: kube, pool: pool, clock: clock, inFlight: make(chan struct{}, maxAtOnce)}
+	return &Prober{kube: kube, pool: pool, clock: clock, inFlight: share.NewLimiter(share.Divided(maxAtOnce))}
 }
 
 // HasKubernetes is true if the server can read the objects of clusters.
@@ -66,7 +67,7 @@ func (p *Prober) Client(found *Discovery) *etcd.Client { return p.pool.Client(fo
 // Probe probes a cluster within the budget. It returns an error only if the cluster could
 // not be probed at all. Members that do not respond are part of the result.
 func (p *Prober) Probe(ctx context.Context, cluster *v1beta2.EtcdCluster) (*health.Probe, error) {
-	release, err := p.acquire()
+	release, err := p.acquire(cluster.Namespace)
 	if err != nil {
 		return nil, err
 	}
@@ -88,14 +89,17 @@ func (p *Prober) Probe(ctx context.Context, cluster *v1beta2.EtcdCluster) (*heal
 }
 
 // acquire takes one of the places for probes at the same time, or rejects the request.
-func (p *Prober) acquire() (release func(), err error) {
+func (p *Prober) acquire(namespace string) (release func(), err error) {
 	if p.kube == nil {
 		return nil, apierrors.NewServiceUnavailable(ErrNoKubernetes.Error())
 	}
-	select {
-	case p.inFlight <- struct{}{}:
+	leave, lack := p.inFlight.Acquire(namespace)
+	switch lack {
+	case share.Nothing:
 		probesInFlight.Inc()
-		return func() { <-p.inFlight; probesInFlight.Dec() }, nil
+		return func() { leave(); probesInFlight.Dec() }, nil
+	case share.OfNamespace:
+		return nil, apierrors.NewTooManyRequests("this API server probes as many clusters of namespace "+namespace+" as it has free places, which are for other namespaces; retry in a second", retryAfter)
 	default:
 		return nil, apierrors.NewTooManyRequests("this API server probes too many clusters at once; retry in a second", retryAfter)
 	}

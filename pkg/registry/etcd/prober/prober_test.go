@@ -228,9 +228,14 @@ func TestProbesAreLimited(t *testing.T) {
 	}
 	s := newSubject(t, 1)
 	for range maxAtOnce {
-		s.prober.inFlight <- struct{}{}
+		_, _ = s.prober.inFlight.Acquire("greedy")
 	}
-	if _, err := s.prober.Probe(t.Context(), s.cluster); !apierrors.IsTooManyRequests(err) {
-		t.Errorf("with too many probes: %v", err)
+	if _, err := s.prober.Probe(t.Context(), s.cluster); err != nil {
+		t.Errorf("with too many probes of another namespace: %v", err)
+	}
+	greedy := s.cluster.DeepCopy()
+	greedy.Namespace = "greedy"
+	if _, err := s.prober.Probe(t.Context(), greedy); !apierrors.IsTooManyRequests(err) || !strings.Contains(err.Error(), "of namespace greedy") {
+		t.Errorf("with too many probes of the namespace: %v", err)
 	}
 }

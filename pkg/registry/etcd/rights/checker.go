@@ -19,6 +19,8 @@ import (
 // Right is the right to a verb on a resource in the namespace of a request.
 type Right struct {
 	Verb, Group, Resource, Subresource string
+	// Everywhere is true for the right in all namespaces, which no role in a namespace gives, whatever its verbs.
+	Everywhere bool
 	// Name of the object; empty for a right that does not depend on it.
 	Name string
 }
@@ -60,8 +62,12 @@ func (c Checker) Has(ctx context.Context, anyOf ...Right) (has bool, reason stri
 	}
 	var failed error
 	for _, right := range anyOf {
+		namespace := request.NamespaceValue(ctx)
+		if right.Everywhere {
+			namespace = ""
+		}
 		decision, why, err := c.Authorizer.Authorize(ctx, authorizer.AttributesRecord{
-			User: user, Verb: right.Verb, Namespace: request.NamespaceValue(ctx), Name: right.Name, ResourceRequest: true,
+			User: user, Verb: right.Verb, Namespace: namespace, Name: right.Name, ResourceRequest: true,
 			APIGroup: right.Group, APIVersion: versionOf(right.Group), Resource: right.Resource, Subresource: right.Subresource,
 		})
 		if decision == authorizer.DecisionAllow {
