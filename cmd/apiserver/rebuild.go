@@ -21,6 +21,7 @@ import (
 // newRebuildCommand returns the command that makes the storage again from the records of clusters.
 func newRebuildCommand() *cobra.Command {
 	var kubeconfig, output string
+	var includeInvalid bool
 	prefix := options.DefaultEtcdPrefix
 	command := &cobra.Command{
 		Use:   "rebuild",
@@ -42,6 +43,9 @@ func newRebuildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
+			if err := settleInvalid(&found, includeInvalid); err != nil {
+				return err
+			}
 			if len(found.Clusters) == 0 {
 				return errors.Join(append(found.Incomplete, errors.New("no record describes an EtcdCluster: nothing can be made again"))...)
 			}
@@ -59,8 +63,27 @@ func newRebuildCommand() *cobra.Command {
 	ownUsage(command)
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", kubeconfig, "Path of a kubeconfig. In a pod the ServiceAccount is used without it.")
 	command.Flags().StringVar(&prefix, "etcd-prefix", prefix, "The --etcd-prefix of the API server.")
+	command.Flags().BoolVar(&includeInvalid, "include-invalid", false, "Take the EtcdClusters that the API would not accept as they are recorded.")
 	command.Flags().StringVar(&output, "output", "etcd-operator.db", "The file to write.")
 	return command
+}
+
+// settleInvalid takes the invalid EtcdClusters over if the user wants them. It ends the command otherwise: to
+// leave one out may delete its pods, and to take one may give its author what the API would refuse.
+func settleInvalid(found *rebuild.Found, include bool) error {
+	var errs []error
+	for _, invalid := range found.Invalid {
+		if include {
+			found.Clusters = append(found.Clusters, invalid.Cluster)
+			continue
+		}
+		errs = append(errs, fmt.Errorf("EtcdCluster %s/%s is not valid: %w", invalid.Cluster.Namespace, invalid.Cluster.Name, invalid.Err))
+	}
+	if len(errs) > 0 {
+		errs = append(errs, errors.New("correct data.declaration of the ConfigMap NAME-record, or delete the ConfigMap if no controller wrote it; "+
+			"--include-invalid takes these EtcdClusters as they are recorded"))
+	}
+	return errors.Join(errs...)
 }
 
 func report(command *cobra.Command, found rebuild.Found, output string) error {
@@ -71,6 +94,11 @@ func report(command *cobra.Command, found rebuild.Found, output string) error {
 	}
 	if err := table.Flush(); err != nil {
 		return err
+	}
+	for _, c := range found.Clusters {
+		for _, use := range rebuild.Uses(c) {
+			_, _ = fmt.Fprintf(command.OutOrStdout(), "%s/%s: its author needs the right to %s\n", c.Namespace, c.Name, use)
+		}
 	}
 	for _, err := range found.Incomplete {
 		_, _ = fmt.Fprintf(command.ErrOrStderr(), "not made again: %v\n", err)

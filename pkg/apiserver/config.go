@@ -12,6 +12,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/sets"
 	"k8s.io/apiserver/pkg/authorization/authorizer"
 	"k8s.io/apiserver/pkg/endpoints/openapi"
+	"k8s.io/apiserver/pkg/endpoints/request"
 	"k8s.io/apiserver/pkg/registry/rest"
 	genericapiserver "k8s.io/apiserver/pkg/server"
 	"k8s.io/apiserver/pkg/server/filters"
@@ -20,6 +21,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/fielderrors"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/listcache"
 	etcdclient "github.com/etcd-operator/etcd-operator/pkg/etcd"
 	generatedopenapi "github.com/etcd-operator/etcd-operator/pkg/generated/openapi"
@@ -44,6 +46,9 @@ type Config struct {
 	// DefaultEtcdVersion is the etcd version of clusters that are created without spec.version.
 	// Empty means the version that this release recommends.
 	DefaultEtcdVersion string
+
+	// storage has the endpoints of resources and subresources once New has made them.
+	storage map[string]rest.Storage
 }
 
 // CompletedConfig is a Config with all derived values. Only Complete creates it.
@@ -83,6 +88,7 @@ func NewConfig() (*Config, error) {
 
 	built := &Config{Generic: generic, Scheme: scheme, Codecs: codecs}
 	generic.BuildHandlerChainFunc = func(handler http.Handler, config *genericapiserver.Config) http.Handler {
+		handler = &fielderrors.Handler{New: built.received, Serializer: codecs, Version: v1beta2.SchemeGroupVersion, Next: handler}
 		handler = withReceived(codecs.UniversalDeserializer(), config.MaxRequestBodyBytes, handler)
 		if built.IsStorageFull != nil {
 			handler = withSpace(built.IsStorageFull, codecs, handler)
@@ -90,6 +96,19 @@ func NewConfig() (*Config, error) {
 		return genericapiserver.DefaultBuildHandlerChain(withStrictFields(withDefaultBody(handler)), config)
 	}
 	return built, nil
+}
+
+// received returns an empty object of the kind that the body of a request is decoded into; nil if the
+// request is for none of the endpoints.
+func (c *Config) received(info *request.RequestInfo) runtime.Object {
+	name := info.Resource
+	if info.Subresource != "" {
+		name += "/" + info.Subresource
+	}
+	if endpoint := c.storage[name]; endpoint != nil {
+		return endpoint.New()
+	}
+	return nil
 }
 
 // Complete sets the derived values.
@@ -115,6 +134,7 @@ func (c CompletedConfig) New() (*Server, error) {
 	if err != nil {
 		return nil, err
 	}
+	c.storage = storage
 	group := genericapiserver.NewDefaultAPIGroupInfo(etcd.GroupName, c.Scheme, runtime.NewParameterCodec(c.Scheme), c.Codecs)
 	group.VersionedResourcesStorageMap = map[string]map[string]rest.Storage{v1beta2.SchemeGroupVersion.Version: storage}
 	lists := listcache.NewSerializer(group.NegotiatedSerializer, v1beta2.SchemeGroupVersion, clock.RealClock{})

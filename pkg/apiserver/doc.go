@@ -6,6 +6,7 @@
 //
 //   - options parses flags and starts the server.
 //   - storage encodes objects.
+//   - fielderrors names the fields of a request that cannot be decoded.
 //   - embeddedetcd runs an etcd in the process.
 //   - kubeapi checks which APIs the kube-apiserver serves.
 //   - clientca loads the CAs of client certificates.

@@ -6,6 +6,7 @@ package resources
 import (
 	"net/netip"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
@@ -27,6 +28,15 @@ var (
 // RequestsCertificates is true if cert-manager is to issue what c needs.
 func RequestsCertificates(c *v1beta2.EtcdCluster) bool {
 	return c.Spec.TLS != nil && c.Spec.TLS.CertManager != nil
+}
+
+// annotationCertificateName on a Secret is the Certificate that cert-manager has written the Secret for.
+const annotationCertificateName = "cert-manager.io/certificate-name"
+
+// IsWrittenByCertManager is true for a Secret that cert-manager has written for the Certificate of the same name. It replaces
+// the content of any other Secret that a Certificate names.
+func IsWrittenByCertManager(secret *corev1.Secret) bool {
+	return secret.Annotations[annotationCertificateName] == secret.Name
 }
 
 // CertificateRequest is what cert-manager is to issue for one use.

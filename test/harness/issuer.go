@@ -149,7 +149,7 @@ func (i *Issuer) issue(ctx context.Context, u *unstructured.Unstructured) error 
 		return err
 	}
 	secret := &corev1.Secret{
-		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{issuedFor: strconv.FormatInt(u.GetGeneration(), 10)}},
+		ObjectMeta: metav1.ObjectMeta{Name: name, Annotations: map[string]string{issuedFor: strconv.FormatInt(u.GetGeneration(), 10), "cert-manager.io/certificate-name": name}},
 		Type:       corev1.SecretTypeTLS,
 		Data:       map[string][]byte{corev1.TLSCertKey: certificate, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: i.ca.PEM},
 	}

@@ -97,6 +97,11 @@ spec: {sise: 3, version: 3.6.16, pod: {lables: {a: b}}}
 	contains(t, rejectedKubectl(t, manifest, "create", "-n", namespace, "-f", "-"), `unknown field "spec.sise"`, `unknown field "spec.pod.lables"`)
 	mistyped := strings.Replace(manifest, "sise: 3, version: 3.6.16, pod: {lables: {a: b}}", "size: three", 1)
 	contains(t, rejectedKubectl(t, mistyped, "create", "-n", namespace, "-f", "-"), "spec.size")
+	several := strings.Replace(manifest, "version: 3.6.16,", "version: 3.6, etcd: {heartbeatInterval: 1d},", 1)
+	for _, arguments := range [][]string{{"create"}, {"apply"}, {"apply", "--server-side"}} {
+		contains(t, rejectedKubectl(t, several, append(arguments, "-n", namespace, "-f", "-")...),
+			`did you mean "spec.size"?`, "spec.version: must be a string", "spec.etcd.heartbeatInterval", `did you mean "spec.pod.labels"?`)
+	}
 }
 
 func TestKubectlExplain(t *testing.T) {

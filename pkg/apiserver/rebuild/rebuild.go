@@ -7,20 +7,25 @@ import (
 	"context"
 	"fmt"
 	"path"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/serializer"
+	"k8s.io/apimachinery/pkg/types"
+	utilerrors "k8s.io/apimachinery/pkg/util/errors"
 	"k8s.io/apiserver/pkg/storage/storagebackend"
 	"k8s.io/apiserver/pkg/storage/storagebackend/factory"
 	"k8s.io/client-go/kubernetes"
 	"k8s.io/client-go/tools/pager"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
+	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -30,6 +35,15 @@ type Found struct {
 	// Incomplete are the errors of the records from which no EtcdCluster can be made, each
 	// with the namespace and the name of the record.
 	Incomplete []error
+	// Invalid are the EtcdClusters that the API would not accept. A tenant can write a record, so it may not
+	// be the controller's. It may also be of a cluster from before a rule, whose pods Kubernetes deletes if it is left out.
+	Invalid []Invalid
+}
+
+// Invalid is an EtcdCluster that the API would not accept, and why.
+type Invalid struct {
+	Cluster *v1beta2.EtcdCluster
+	Err     error
 }
 
 // Find reads the records of all namespaces.
@@ -54,7 +68,40 @@ func Find(ctx context.Context, kube kubernetes.Interface) (Found, error) {
 	if err != nil {
 		return Found{}, fmt.Errorf("list the records, which are ConfigMaps: %w", err)
 	}
+	found.separateInvalid()
 	return found, nil
+}
+
+// separateInvalid moves the EtcdClusters that the API would not accept. No two objects have one UID:
+// a copy of a record has the UID of the original.
+func (f *Found) separateInvalid() {
+	of := map[types.UID]int{}
+	for _, c := range f.Clusters {
+		of[c.UID]++
+	}
+	f.Clusters = slices.DeleteFunc(f.Clusters, func(c *v1beta2.EtcdCluster) bool {
+		complete := c.DeepCopy()
+		v1beta2.SetObjectDefaults_EtcdCluster(complete)
+		err := validation.ValidateEtcdCluster(complete).ToAggregate()
+		if of[c.UID] > 1 {
+			err = utilerrors.NewAggregate([]error{fmt.Errorf("%d records have the UID %s; one of them is a copy", of[c.UID], c.UID), err})
+		}
+		if err == nil {
+			return false
+		}
+		f.Invalid = append(f.Invalid, Invalid{Cluster: c, Err: err})
+		return true
+	})
+}
+
+// Uses returns the rights that the author of an EtcdCluster needs, because it names Secrets and
+// ServiceAccounts. A record does not say who its author is, so an administrator has to judge them.
+func Uses(c *v1beta2.EtcdCluster) []string {
+	var uses []string
+	for _, need := range rights.NeedsOf(c, nil) {
+		uses = append(uses, fmt.Sprintf("%s: %s", need.Field, need.AnyOf[0]))
+	}
+	return uses
 }
 
 // Save writes a snapshot of an etcd with these objects, as an API server stores them below prefix.

@@ -8,12 +8,14 @@ import (
 	"errors"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/client-go/kubernetes/fake"
 	"k8s.io/utils/ptr"
 
@@ -49,6 +51,41 @@ func TestFind(t *testing.T) {
 	want := desired("a", "shop")
 	if got := found.Clusters[0]; got.Namespace != "a" || got.Name != "shop" || got.UID != want.UID || got.Spec.Version != "3.6.16" || *got.Spec.Replicas != 3 || got.Annotations["team"] != "shop" {
 		t.Errorf("found %+v", got)
+	}
+}
+
+// TestFindDistrustsRecords: a tenant can write a record. What the API would not accept is kept apart, and so are copies of
+// a record. The Secrets that a record names are listed.
+func TestFindDistrustsRecords(t *testing.T) {
+	t.Parallel()
+	wrong, copied, secret := desired("b", "wrong"), desired("c", "shop"), desired("d", "secret")
+	wrong.UID, wrong.Spec.Repository = "uid-of-wrong", "registry/etcd --privileged"
+	secret.UID = "uid-of-secret"
+	secret.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: "A", ValueFrom: &corev1.EnvVarSource{
+		SecretKeyRef: &corev1.SecretKeySelector{LocalObjectReference: corev1.LocalObjectReference{Name: "of-others"}, Key: "k"}}}}}
+	var records []runtime.Object
+	for _, c := range []*v1beta2.EtcdCluster{desired("a", "shop"), wrong, copied, secret} {
+		v1beta2.SetObjectDefaults_EtcdCluster(c)
+		records = append(records, resources.RecordConfigMap(c, resources.Record{}))
+	}
+	found, err := Find(t.Context(), fake.NewClientset(records...))
+	if err != nil {
+		t.Fatal(err)
+	}
+	invalid := map[string]string{}
+	for _, i := range found.Invalid {
+		invalid[i.Cluster.Namespace+"/"+i.Cluster.Name] = i.Err.Error()
+	}
+	for name, want := range map[string]string{"b/wrong": "spec.repository", "a/shop": "2 records have the UID uid-of-x", "c/shop": "2 records have the UID uid-of-x"} {
+		if !strings.Contains(invalid[name], want) {
+			t.Errorf("%s: %q, want %q", name, invalid[name], want)
+		}
+	}
+	if len(found.Clusters) != 1 || found.Clusters[0].Name != "secret" {
+		t.Fatalf("valid: %v", found.Clusters)
+	}
+	if uses := Uses(found.Clusters[0]); len(uses) != 1 || !strings.Contains(uses[0], `get secrets "of-others"`) {
+		t.Errorf("uses %q", uses)
 	}
 }
 

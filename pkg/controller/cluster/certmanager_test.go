@@ -160,7 +160,9 @@ func (w *certWorld) sign(name string, life time.Duration) {
 	if err != nil {
 		w.Fatal(err)
 	}
-	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: name, Namespace: "n"}, Data: map[string][]byte{
+	secret := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{
+		Name: name, Namespace: "n", Annotations: map[string]string{"cert-manager.io/certificate-name": name},
+	}, Data: map[string][]byte{
 		corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: certificates.PEM(w.issuer.Certificate),
 	}}
 	secrets := w.kube.CoreV1().Secrets("n")
@@ -273,6 +275,32 @@ func TestCertManagerRequestIsRepaired(t *testing.T) {
 	}
 	if got := common("c-server-tls"); got != "theirs" {
 		t.Errorf("a Certificate that is not owned was changed to %s", got)
+	}
+}
+
+// TestCertManagerLeavesSecretsOfOthers: a Secret that cert-manager has not written is not given to it. A Secret that it has
+// written is requested again.
+func TestCertManagerLeavesSecretsOfOthers(t *testing.T) {
+	w := newCertWorld(t, requested)
+	w.install()
+	theirs := &corev1.Secret{ObjectMeta: metav1.ObjectMeta{Name: "c-server-tls", Namespace: "n"}, Data: map[string][]byte{"password": []byte("p")}}
+	if _, err := w.kube.CoreV1().Secrets("n").Create(t.Context(), theirs, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	s := w.step()
+	if w.request("c-server-tls") != nil || w.request("c-peer-tls") == nil {
+		t.Error("Certificates are requested for Secrets of others only")
+	}
+	if !s.CertManager.Requests[1].SecretTaken || s.CertManager.Requests[0].SecretTaken {
+		t.Errorf("observed %+v", s.CertManager.Requests)
+	}
+	if err := w.kube.CoreV1().Secrets("n").Delete(t.Context(), "c-server-tls", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	w.clock.SetTime(w.clock.Now().Add(secretLife))
+	w.step()
+	if w.request("c-server-tls") == nil {
+		t.Error("no Certificate after the Secret was deleted")
 	}
 }
 

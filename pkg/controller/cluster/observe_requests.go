@@ -36,7 +36,15 @@ func observeRequests(ctx context.Context, r *run, set *secretSet) {
 			return
 		}
 		request := certplanner.Request{Use: n.use, Name: n.secret}
-		if live != nil {
+		switch {
+		case live == nil:
+			secret, err := readSecret(ctx, r, set, r.seen.Cluster.Namespace, n.secret)
+			if err != nil {
+				o.Err = err.Error()
+				return
+			}
+			request.SecretTaken = secret != nil && !resources.IsWrittenByCertManager(secret)
+		default:
 			_, drifted := resources.CertificateDrift(requestFor(r.seen.Cluster, n), live)
 			request.Exists, request.Owned, request.Drifted = true, resources.Owns(r.seen.Cluster, live), drifted
 			request.Message = resources.CertificateSays(live)

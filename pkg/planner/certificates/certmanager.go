@@ -4,6 +4,8 @@
 package certificates
 
 import (
+	"slices"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
@@ -26,6 +28,9 @@ type Request struct {
 	// Exists is true if an object of that name exists. Owned is true if the cluster owns it, and
 	// Drifted if a field differs from what it should be.
 	Exists, Owned, Drifted bool
+	// SecretTaken is true if no object of that name exists, and a Secret of that name does that
+	// cert-manager has not written. It would replace the content of that Secret.
+	SecretTaken bool
 	// Message is what cert-manager says of it.
 	Message string
 }
@@ -41,11 +46,28 @@ func (o *Observed) requests() []v1beta2.CertificateUse {
 	}
 	var uses []v1beta2.CertificateUse
 	for i := range m.Requests {
-		if r := &m.Requests[i]; !r.Exists || r.Owned && r.Drifted {
+		if r := &m.Requests[i]; !r.Exists && !r.SecretTaken || r.Owned && r.Drifted {
 			uses = append(uses, r.Use)
 		}
 	}
 	return uses
+}
+
+// taken returns the first request whose Secret is not one of cert-manager, or nil.
+func (m *CertManager) taken() *Request {
+	if m == nil {
+		return nil
+	}
+	if i := slices.IndexFunc(m.Requests, func(r Request) bool { return r.SecretTaken }); i >= 0 {
+		return &m.Requests[i]
+	}
+	return nil
+}
+
+// explainTaken says why the controller does not ask cert-manager to write a Secret.
+func (r *Request) explainTaken() (message, remediation string) {
+	return "Secret " + r.Name + " exists, and cert-manager has not written it, so the controller does not create Certificate " + r.Name +
+		", which would replace the content of that Secret", "Delete Secret " + r.Name + " if nothing else needs it, or give the cluster another name."
 }
 
 // isAbsent is true if this Kubernetes is known to have no cert-manager.
@@ -84,6 +106,9 @@ func (o *Observed) Explain(c *Certificate) (reason, message, remediation string)
 	switch {
 	case r == nil:
 		return reason, message, remediation
+	case r.SecretTaken:
+		why, remedy := r.explainTaken()
+		return ReasonNameConflict, message + "; " + why, remedy
 	case r.Exists && !r.Owned:
 		return reason, message + "; Certificate " + r.Name + " is not owned by this cluster", "Delete Certificate " + r.Name + ", or correct it."
 	case r.IsCurrent() && r.Message != "":

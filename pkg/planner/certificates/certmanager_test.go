@@ -16,6 +16,7 @@ func request(i int, change func(*Request)) edit {
 func deleted(r *Request)    { r.Exists, r.Owned = false, false }
 func edited(r *Request)     { r.Drifted = true }
 func theirs(r *Request)     { r.Owned = false }
+func taken(r *Request)      { deleted(r); r.SecretTaken = true }
 func notServed(o *Observed) { o.CertManager = &CertManager{} }
 func notAsked(o *Observed) {
 	o.CertManager = &CertManager{Served: true, Err: "no right to get certificates", Requests: []Request{{}}}
@@ -32,6 +33,7 @@ func TestRequests(t *testing.T) {
 		{"requests that a user deleted or edited", []edit{request(0, deleted), request(1, edited)}, "request Peer, request Server"},
 		{"a request that is not owned", []edit{request(0, theirs)}, ""},
 		{"a request that is not owned and differs", []edit{request(0, theirs), request(0, edited)}, ""},
+		{"a Secret that cert-manager has not written", []edit{request(0, taken), request(1, deleted)}, "request Server"},
 		{"nothing while it is paused", []edit{request(0, deleted), paused}, ""},
 		{"nothing while it is hibernated", []edit{request(0, deleted), func(o *Observed) { o.Hibernated = true }}, ""},
 		{"nothing while it is deleted", []edit{request(0, deleted), func(o *Observed) { o.Deleting = true }}, ""},
@@ -79,6 +81,9 @@ func TestExplainCertManager(t *testing.T) {
 			"it is wrong; Certificate s-Peer requests it", "No action needed"},
 		{"a request that is not owned", Missing, []edit{request(0, theirs), request(0, says)}, "SecretMissing",
 			"it is wrong; Certificate s-Peer is not owned by this cluster", "Delete Certificate s-Peer, or correct it."},
+		{"a Secret that cert-manager has not written", Unusable, []edit{request(0, taken)}, "NameConflict",
+			"it is wrong; Secret s-Peer exists, and cert-manager has not written it, so the controller does not create Certificate s-Peer, which would replace the content of that Secret",
+			"Delete Secret s-Peer if nothing else needs it"},
 		{"no request for this use", Missing, []edit{func(o *Observed) { o.CertManager.Requests = o.CertManager.Requests[1:] }}, "SecretMissing",
 			"it is wrong", "Create Secret s-Peer in the namespace of the cluster."},
 		{"no such API", Missing, []edit{notServed}, "CertManagerMissing", noCertManager + "; it is wrong",

@@ -48,6 +48,10 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 	if o.CertManager.isAbsent() {
 		return is(t, corev1.ConditionTrue, ReasonCertManagerMissing, noCertManager+"; nothing renews the certificates that exist")
 	}
+	if r := o.CertManager.taken(); r != nil {
+		why, remedy := r.explainTaken()
+		return is(t, corev1.ConditionTrue, ReasonNameConflict, why+"; nothing renews the certificate in it. "+remedy)
+	}
 	if c := o.first(func(c *Certificate) bool { return c.expiresSoon(o.Now) }); c != nil {
 		return is(t, corev1.ConditionTrue, ReasonExpiresSoon,
 			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only"+o.awaitedByNextCA(c))

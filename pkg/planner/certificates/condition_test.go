@@ -35,6 +35,7 @@ func TestCondition(t *testing.T) {
 		{"a certificate that is not known", static(inState(1, Unknown)), corev1.ConditionUnknown, "SecretUnreadable", "it is wrong"},
 		{"a Secret that is not owned comes first", issued(inState(1, Missing), inState(2, NotOwned)), corev1.ConditionFalse, "NameConflict", "it is wrong"},
 		{"what the controller issues in a moment is no fault", issued(inState(0, Missing)), corev1.ConditionUnknown, "Issuing", "Secret s-CA is being issued: it is wrong"},
+		{"what cert-manager has not written", requested(request(0, taken)), corev1.ConditionTrue, "NameConflict", "nothing renews the certificate in it"},
 		{"what cert-manager issues", requested(inState(0, Missing)), corev1.ConditionFalse, "SecretMissing", "Certificate s-Peer requests it"},
 		{"cert-manager is not installed any more", requested(noAPI), corev1.ConditionTrue, "CertManagerMissing", "nothing renews the certificates that exist"},
 		{"cert-manager does not respond", requested(unread), corev1.ConditionTrue, "AllUsable", ""},
