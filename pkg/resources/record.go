@@ -52,6 +52,10 @@ type Record struct {
 	// it does not. The member list no longer tells after a voter was removed. A forged number has as many members join as
 	// the spec declares, which is what a user gets who disarms the alarm.
 	CorruptVoters int
+	// Unwritten is the ID in hexadecimal of an old member of a take-over whose removal leaves one voter. Until a write
+	// follows, that voter may not have the removal on its disk, and nothing else tells of the member. A forged ID costs a
+	// write.
+	Unwritten string
 }
 
 // mostRemoved is how many removed members a record remembers. A status is hardly from before as many.
@@ -74,6 +78,7 @@ const (
 	recordPutBack         = "imagesPutBack"
 	recordRotation        = "caRotated"
 	recordCorruptVoters   = "corruptVoters"
+	recordUnwritten       = "unwrittenRemoval"
 	recordDeclaration     = "declaration"
 
 	recordSuffix = "-record"
@@ -103,7 +108,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordRotation, recordCorruptVoters, recordDeclaration} {
+	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordRotation, recordCorruptVoters, recordUnwritten, recordDeclaration} {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
@@ -149,6 +154,7 @@ func ParseRecord(cm *corev1.ConfigMap) Record {
 		Removed:         strings.Fields(cm.Data[recordRemoved]),
 		PutBack:         parsePutBack(cm.Data[recordPutBack]),
 		Rotation:        parseRotation(cm.Data[recordRotation]),
+		Unwritten:       cm.Data[recordUnwritten],
 	}
 	if n, err := strconv.Atoi(cm.Data[recordCorruptVoters]); err == nil && n > 0 {
 		r.CorruptVoters = n
@@ -208,7 +214,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 		recordClusterUID: string(c.UID), recordBootstrapMember: r.BootstrapMember, recordClusterID: r.ClusterID,
 		recordLog: r.Log.String(), recordRecoveries: strings.Join(r.Recoveries, " "), recordDeclaration: declarationOf(c),
 		recordRemoved: strings.Join(r.Removed, " "), recordPutBack: r.PutBack.String(), recordRestores: formatRestores(r.Restores),
-		recordRotation: r.Rotation.String(),
+		recordRotation: r.Rotation.String(), recordUnwritten: r.Unwritten,
 	}
 	if r.CorruptVoters > 0 {
 		data[recordCorruptVoters] = strconv.Itoa(r.CorruptVoters)
@@ -222,7 +228,7 @@ func (r Record) data(c *v1beta2.EtcdCluster) map[string]string {
 
 // Equal is true if both say the same.
 func (r Record) Equal(other Record) bool {
-	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() && r.Rotation == other.Rotation && r.CorruptVoters == other.CorruptVoters &&
+	return r.BootstrapMember == other.BootstrapMember && r.ClusterID == other.ClusterID && r.Log == other.Log && r.PutBack.String() == other.PutBack.String() && r.Rotation == other.Rotation && r.CorruptVoters == other.CorruptVoters && r.Unwritten == other.Unwritten &&
 		slices.Equal(r.Recoveries, other.Recoveries) && slices.Equal(r.Removed, other.Removed) && formatRestores(r.Restores) == formatRestores(other.Restores) && isSameRecovery(r.Recovery, other.Recovery)
 }
 

@@ -28,7 +28,7 @@ func exampleRecord() Record {
 		PutBack:    PutBackRecord{Round: 2, Since: time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)},
 		Rotation:   RotationRecord{}.Next("a request").Next("a request"),
 
-		CorruptVoters: 3,
+		CorruptVoters: 3, Unwritten: "8e9e05c52164694d",
 	}
 }
 

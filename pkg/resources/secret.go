@@ -24,8 +24,9 @@ const (
 	// AnnotationRotateCA on an EtcdCluster asks for a new CA when its value
 	// changes. On the secret of the CA it is the last request that was met.
 	AnnotationRotateCA = "etcd.database.coreos.com/rotate-ca"
-	// AnnotationDropOldCA on an EtcdCluster with the value of the last request says
-	// that no client needs the old CA any more.
+	// AnnotationDropOldCA on an EtcdCluster says that no client needs the CA before the present one any more. Its
+	// value is that of the request which brought the present CA, or the serial number of the present CA. On the
+	// secret of the CA it is the last such request that is carried out or came too early.
 	AnnotationDropOldCA = "etcd.database.coreos.com/drop-old-ca"
 	// AnnotationTrust on a pod names the CAs that etcd in it trusts: it reads
 	// them only when it starts.

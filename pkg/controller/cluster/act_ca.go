@@ -65,6 +65,9 @@ func issueCA(ctx context.Context, r *run, a planner.IssueCA) error {
 		return err
 	}
 	notes := map[string]string{resources.AnnotationRotateCA: a.Request, annotationRotatedAt: now.UTC().Format(time.RFC3339)}
+	if a.Mode != certplanner.CASuccessor || a.Request == "" || a.Request == r.seen.CA.Request {
+		spend(r, notes) // no request has brought this CA
+	}
 	if err := writeSecret(ctx, r, live, name, data, notes); err != nil {
 		return err
 	}
@@ -153,7 +156,7 @@ func restoreCA(ctx context.Context, r *run, live *corev1.Secret) error {
 		return err
 	}
 	notes := map[string]string{}
-	for _, key := range []string{resources.AnnotationRotateCA, annotationRotatedAt} {
+	for _, key := range []string{resources.AnnotationRotateCA, resources.AnnotationDropOldCA, annotationRotatedAt} {
 		if value, has := kept.Annotations[key]; has {
 			notes[key] = value
 		}
@@ -177,7 +180,9 @@ func completeCA(ctx context.Context, r *run) error {
 	if err != nil {
 		return err
 	}
-	if err := writeSecret(ctx, r, live, live.Name, data, map[string]string{annotationRotatedAt: now.UTC().Format(time.RFC3339)}); err != nil {
+	notes := map[string]string{annotationRotatedAt: now.UTC().Format(time.RFC3339)}
+	spend(r, notes)
+	if err := writeSecret(ctx, r, live, live.Name, data, notes); err != nil {
 		return err
 	}
 	warning(r, EventCAReturned, "Secret %s holds CA %s, and members use certificates of another CA, as after an older Secret was put back. Both CAs are trusted; the former signs when all members trust it",
@@ -231,8 +236,13 @@ func caData(ca *certificates.CA, trusted []*x509.Certificate, now time.Time) (ma
 	return data, nil
 }
 
+// spend notes that the request of a user for the end of an old CA is about no CA that is trusted from now on.
+func spend(r *run, notes map[string]string) {
+	notes[resources.AnnotationDropOldCA] = r.seen.Cluster.Annotations[resources.AnnotationDropOldCA]
+}
+
 // dropCA ends the trust in every CA but the current CA.
-func dropCA(ctx context.Context, r *run, _ planner.DropOldCAs) error {
+func dropCA(ctx context.Context, r *run, a planner.DropOldCAs) error {
 	name := resources.CASecret(r.seen.Cluster)
 	live, present, err := liveSigner(ctx, r)
 	if err != nil {
@@ -242,7 +252,11 @@ func dropCA(ctx context.Context, r *run, _ planner.DropOldCAs) error {
 	if err != nil {
 		return err
 	}
-	if err := writeSecret(ctx, r, live, name, data, nil); err != nil {
+	notes := map[string]string{}
+	if !a.ForNext {
+		spend(r, notes)
+	}
+	if err := writeSecret(ctx, r, live, name, data, notes); err != nil {
 		return err
 	}
 	normal(r, EventCADropped, "Only CA %s is trusted from now on", present.ca.Certificate.Subject.CommonName)

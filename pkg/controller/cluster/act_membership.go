@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -79,6 +80,11 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 	if err := requireRemovable(ctx, r, a); err != nil {
 		return err
 	}
+	if a.Reason == planner.RemoveOld {
+		if err := noteRemoval(ctx, r, a.ID); err != nil {
+			return err
+		}
+	}
 	if err := r.Etcd.Remove(ctx, r.seen.voters, a.ID); err != nil && !errors.Is(err, etcd.ErrMemberNotFound) {
 		return err
 	}
@@ -104,6 +110,36 @@ func removeMember(ctx context.Context, r *run, a planner.RemoveMember) error {
 	}
 	normal(r, EventMemberRemoved, "Existing member %s removed from the cluster", a.Name)
 	return errors.Join(recordRemoved(ctx, r, a.Name), durable)
+}
+
+// noteRemoval records the removal of an old member that leaves one voter. That member has no pod and no PVC, so nothing
+// else tells that the write which follows must be repeated if it fails, or if the controller ends before it.
+func noteRemoval(ctx context.Context, r *run, id uint64) error {
+	if voters := slices.DeleteFunc(slices.Clone(r.seen.Etcd.Members), func(m planner.Member) bool { return m.Learner }); len(voters) != 2 {
+		return nil
+	}
+	live, record, err := readRecord(ctx, r)
+	if err != nil {
+		return err
+	}
+	if name := strconv.FormatUint(id, 16); record.Unwritten != name {
+		record.Unwritten = name
+		return updateRecord(ctx, r, live, record)
+	}
+	return nil
+}
+
+// writeRemoval has etcd commit the write after the removal of an old member, and forgets the member.
+func writeRemoval(ctx context.Context, r *run, _ planner.WriteRemoval) error {
+	if err := r.Etcd.ProveWrite(ctx, r.seen.voters); err != nil {
+		return fmt.Errorf("have the voters write the removal of old member %s to their disks: %w", r.seen.Record.Unwritten, err)
+	}
+	live, record, err := readRecord(ctx, r)
+	if err != nil || record.Unwritten != r.seen.Record.Unwritten {
+		return err
+	}
+	record.Unwritten = ""
+	return updateRecord(ctx, r, live, record)
 }
 
 // persistRemoval has the only voter that is left commit a write after the removal of the other one. etcd writes

@@ -145,6 +145,18 @@ func TestRemovalOfOldMemberIsPersisted(t *testing.T) {
 			if !slices.Equal(e.calls, test.want) {
 				t.Errorf("requests %q, want %q", e.calls, test.want)
 			}
+			if len(test.others) > 1 {
+				return
+			}
+			s.Record.Record = resources.ParseRecord(live.written)
+			if s.Record.Unwritten != "2" {
+				t.Errorf("the record does not say that a write is due: %v", live.written.Data)
+			}
+			live.kept = live.written
+			err = writeRemoval(t.Context(), &run{Reconciler: r, seen: s}, planner.WriteRemoval{})
+			if due := resources.ParseRecord(live.written).Unwritten != ""; !errors.Is(err, test.after) || due != (test.after != nil) {
+				t.Errorf("a write is due: %t, after %v", due, err)
+			}
 		})
 	}
 }

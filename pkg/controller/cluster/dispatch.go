@@ -28,6 +28,7 @@ var effects = index(
 	on(recordDeclaration).upkeep(),
 	on(recordPutBack),
 	on(recordCorruptVoters).upkeep(),
+	on(writeRemoval).upkeep(),
 	// act_services.go: the headless Service and the client Service
 	on(createPeerService),
 	on(repairPeerService).upkeep(),

@@ -18,7 +18,12 @@ import (
 func (s *seen) observeAcceptance() {
 	if s.signer != nil {
 		for i := range s.Pods {
-			s.Pods[i].TrustsCA, s.Pods[i].TrustsPrevious = s.trustsCA(&s.Pods[i]), s.trustsPrevious(&s.Pods[i])
+			p := &s.Pods[i]
+			if s.mayDistrust(p) {
+				p.Trust = "" // not known, so that it starts again
+				continue
+			}
+			p.TrustsCA, p.TrustsPrevious = s.trustsCA(p), s.trustsPrevious(p)
 		}
 	}
 	s.identity = s.certificates[v1beta2.CertificateUseOperator]
@@ -28,6 +33,15 @@ func (s *seen) observeAcceptance() {
 	if accepted := s.acceptedIdentity(""); accepted != nil {
 		s.identity, s.CanAuthenticate = accepted, true
 	}
+}
+
+// mayDistrust is true for a pod that was created with a CA which was dropped and put back since, as the younger CA that is
+// trusted beside it tells. Its container has restarted in place, perhaps while only that younger CA was trusted: then its
+// member knows less than was noted when the pod was created.
+func (s *seen) mayDistrust(p *planner.Pod) bool {
+	present := s.signer.ca.Certificate
+	return p.RestartCount > 0 && p.Made.Before(s.CA.Since) &&
+		slices.ContainsFunc(s.signer.trusted, func(c *x509.Certificate) bool { return c.NotBefore.After(present.NotBefore) })
 }
 
 // trustsCA is true if a member was started with the present CA.

@@ -54,6 +54,7 @@ func observeCA(ctx context.Context, r *run, set *secretSet) {
 	secret, err := ownSecret(ctx, r, set, o.Secret, true)
 	if err == nil {
 		r.seen.CA.Request = secret.Annotations[resources.AnnotationRotateCA]
+		r.seen.CA.Spent = secret.Annotations[resources.AnnotationDropOldCA]
 		r.seen.CA.Writer = writerOf(secret, corev1.TLSCertKey)
 		r.seen.CA.Since, _ = time.Parse(time.RFC3339, secret.Annotations[annotationRotatedAt])
 		p := set.parsed.of(o.Use, secret, func() parsedSecret {

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -56,6 +57,41 @@ func TestRenewal(t *testing.T) {
 	}
 	if s.Trust != first.Trust || s.Trust == "" {
 		t.Errorf("members are to trust %s and were to trust %s: they would restart", s.Trust, first.Trust)
+	}
+}
+
+// TestDropRequestIsSpent: a request to end the trust in an old CA counts for the CA that it was made for, also if both
+// were requested at once. The clients of the next CA get their day: one that takes over by itself, and one of an older
+// Secret that was put back.
+func TestDropRequestIsSpent(t *testing.T) {
+	for name, next := range map[string]func(w *certWorld, old *corev1.Secret, present certplanner.Certificate){
+		"a CA that takes over by itself":    func(w *certWorld, _ *corev1.Secret, c certplanner.Certificate) { w.clock.SetTime(c.Renewal) },
+		"an older Secret that was put back": func(w *certWorld, old *corev1.Secret, _ certplanner.Certificate) { w.put(old) },
+	} {
+		w, _ := issuedWorld(t)
+		w.startPods()
+		old := w.secret("c-ca-tls")
+		w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: "1", resources.AnnotationDropOldCA: "1"}
+		w.update()
+		w.steps(3)
+		s := w.step()
+		if !s.CA.Overlap || s.CA.Request != "1" || s.CA.Spent != "" {
+			t.Fatalf("after the rotation: %+v", s.CA)
+		}
+		if err := dropCA(t.Context(), &run{Reconciler: w.r, key: certKey, seen: s}, planner.DropOldCAs{}); err != nil {
+			t.Fatal(err)
+		}
+		w.steps(3)
+		w.startPods()
+		dropped := w.step()
+		if dropped.CA.Overlap || dropped.CA.Spent != "1" {
+			t.Fatalf("after the end of the old CA: %+v", dropped.CA)
+		}
+		next(w, old, dropped.Certificates[0])
+		w.steps(3)
+		if s := w.step(); !s.CA.Overlap || s.CA.Spent != "1" || s.Certificates[0].Serial == dropped.Certificates[0].Serial {
+			t.Errorf("%s: %+v", name, s.CA)
+		}
 	}
 }
 

@@ -158,6 +158,45 @@ func TestCAThatAllTrustIsPutBack(t *testing.T) {
 	}
 }
 
+// TestRestartWhileCAWasDropped: the container of a pod has restarted in place while the first CA was dropped, so its member
+// trusts the later CA only, and the pod says that it trusts both. The first CA, put back, signs when that pod was made
+// again.
+func TestRestartWhileCAWasDropped(t *testing.T) {
+	w, first := issuedWorld(t)
+	w.startPods()
+	old := w.secret("c-ca-tls")
+	w.clock.SetTime(w.clock.Now().Add(time.Hour))
+	w.cluster.Annotations = map[string]string{resources.AnnotationRotateCA: "1"}
+	w.update()
+	w.steps(3)
+	w.startPods()
+	both := w.pods[0]
+	both.RestartCount = 1
+	if err := dropCA(t.Context(), &run{Reconciler: w.r, key: certKey, seen: w.step()}, planner.DropOldCAs{}); err != nil {
+		t.Fatal(err)
+	}
+	w.steps(3)
+	w.startPods()
+	w.pods[0] = both
+	w.put(old)
+	w.steps(3)
+	w.startPods()
+	w.pods[0], w.pods[1].Made = both, w.clock.Now()
+	w.steps(3)
+	s := w.step()
+	if s.certificates[v1beta2.CertificateUsePeer].IsSignedBy(first.signer.ca.Certificate) {
+		t.Error("the CA that was put back signs before every member trusts it")
+	}
+	if s.Pods[0].Trust == s.Trust || s.Pods[1].Trust != s.Trust {
+		t.Errorf("%+v counts as started with the present CAs, and %+v does not", s.Pods[0], s.Pods[1])
+	}
+	w.startPods()
+	w.steps(3)
+	if s := w.step(); !s.certificates[v1beta2.CertificateUsePeer].IsSignedBy(first.signer.ca.Certificate) {
+		t.Error("the CA that all members trust does not sign")
+	}
+}
+
 // TestUnknownCAIsNotTrusted: a certificate and a CA that a user puts into a Secret of members are replaced. No member
 // trusts that CA.
 func TestUnknownCAIsNotTrusted(t *testing.T) {

@@ -200,17 +200,23 @@ func TestEndOfOverlap(t *testing.T) {
 // the request that brought the new CA.
 func TestDropOldCA(t *testing.T) {
 	for _, test := range []struct {
-		name                  string
-		drop, rotate, carried string
-		want                  string
+		name                         string
+		drop, rotate, carried, spent string
+		want                         string
 	}{
-		{"not asked for", "", "", "", ""},
-		{"with the request that is still there", "1", "1", "", "drop old CAs"},
-		{"with the request that was carried out", "1", "", "1", "drop old CAs"},
-		{"with another request", "1", "2", "3", ""},
+		{"not asked for", "", "", "", "", ""},
+		{"with the request that is still there", "1", "1", "", "", "drop old CAs"},
+		{"with the request that was carried out", "1", "", "1", "", "drop old CAs"},
+		{"with the serial number of the CA", "5e", "1", "1", "", "drop old CAs"},
+		{"with another request", "1", "2", "3", "", ""},
+		{"with the serial number of another CA", "5f", "1", "1", "", ""},
+		{"with a request that was there before the old CA was", "1", "1", "1", "1", ""},
+		{"with a request for which the wait before this CA was ended", "2", "2", "2", "1", "drop old CAs"},
+		{"with a request from before an older CA was put back", "2", "2", "1", "2", ""},
+		{"with a serial number from before an older CA was put back", "5e", "", "1", "5e", ""},
 	} {
-		o := issued(overlap)
-		o.DropOldCA, o.RotateCA, o.CA.Request = test.drop, test.rotate, test.carried
+		o := issued(overlap, certificate(0, func(c *Certificate) { c.Serial = "5e" }))
+		o.DropOldCA, o.RotateCA, o.CA.Request, o.CA.Spent = test.drop, test.rotate, test.carried, test.spent
 		if got := describe(o.Decide()); got != test.want {
 			t.Errorf("%s: %q, want %q", test.name, got, test.want)
 		}

@@ -61,6 +61,9 @@ type Observed struct {
 type CA struct {
 	// Request is the last request for a new CA that was carried out.
 	Request string
+	// Spent is the last request for the end of the trust in an older CA that was carried out, or that was there before
+	// the older CA was.
+	Spent string
 	// Overlap is true while an older CA is trusted too; Since says since when.
 	Overlap bool
 	Since   time.Time

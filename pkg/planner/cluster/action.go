@@ -263,6 +263,9 @@ type RecordPutBack struct{ PutBack resources.PutBackRecord }
 // no longer says so.
 type RecordCorruptVoters struct{ Voters int }
 
+// WriteRemoval makes etcd commit a write after the removal of an old member that left one voter, and forgets the member.
+type WriteRemoval struct{}
+
 // ForceSnapshot adds entries to the log of etcd that change nothing, so that members take a
 // raft snapshot behind the entries before.
 type ForceSnapshot struct{ Entries int }
@@ -347,6 +350,7 @@ func (RepairPVC) action()                 {}
 func (RecordLog) action()                 {}
 func (RecordPutBack) action()             {}
 func (RecordCorruptVoters) action()       {}
+func (WriteRemoval) action()              {}
 func (ForceSnapshot) action()             {}
 func (UpgradePod) action()                {}
 func (RecreatePod) action()               {}

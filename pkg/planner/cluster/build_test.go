@@ -349,6 +349,11 @@ func describeAction(action Action) string {
 		case certificates.CAFirst, certificates.CAKept, certificates.CAAgain:
 		}
 		return strings.TrimSpace(kind + " " + a.Request)
+	case DropOldCAs:
+		if a.ForNext {
+			kind += " for the next"
+		}
+		return kind
 	case IssueCertificate:
 		if a.Change == certificates.ChangeBundle {
 			kind = "KeepCertificate"

@@ -16,8 +16,9 @@ type IssueCA certificates.IssueCA
 // IssueCertificate issues the certificate for one use.
 type IssueCertificate certificates.IssueCertificate
 
-// DropOldCAs ends the trust in every CA but the present one.
-type DropOldCAs struct{}
+// DropOldCAs ends the trust in every CA but the present one. With ForNext the request of the user for that also is about
+// the CA that is requested and not issued yet.
+type DropOldCAs struct{ ForNext bool }
 
 // RequestCertificate creates the Certificate object for a use, or repairs it.
 type RequestCertificate struct{ Use v1beta2.CertificateUse }
@@ -48,7 +49,7 @@ func keepCertificates(o *Observed, plan Plan) []Action {
 		actions = append(actions, IssueCertificate(c))
 	}
 	if steps.DropOldCAs {
-		actions = append(actions, DropOldCAs{})
+		actions = append(actions, DropOldCAs{ForNext: facts.IsDropForNext()})
 	}
 	for _, use := range steps.Request {
 		actions = append(actions, RequestCertificate{Use: use})

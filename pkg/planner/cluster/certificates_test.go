@@ -200,7 +200,7 @@ func TestIssuing(t *testing.T) {
 		{"after a day the old CA is dropped", 3, "a b c", edits(issuedHere(overlap, longAgo)), "steady: DropOldCAs"},
 		{"the old CA is not dropped while a member joins, whose pod may present what it signed", 3, "a b", edits(issuedHere(overlap, longAgo)),
 			"scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
-		{"a user requests to drop the old CA earlier", 3, "a b c", edits(issuedHere(overlap, asks("rotate-ca", "1"), asks("drop-old-ca", "1"))), "steady: DropOldCAs"},
+		{"a user requests to drop the old CA earlier", 3, "a b c", edits(issuedHere(overlap, asks("rotate-ca", "1"), asks("drop-old-ca", "1"))), "steady: DropOldCAs for the next"},
 		{"a member shows a certificate of the old CA", 3, "a b c", edits(issuedHere(overlap, longAgo, hidden)), "steady"},
 		{"no member could be reached", 3, "a b c", edits(issuedHere(overlap, longAgo), noQuorum), "quorum: wait EtcdUnreachable"},
 		{"no restart while both are trusted", 3, "a b c", edits(issuedHere(overlap, otherTrust, volumes)), "steady"},

@@ -192,3 +192,20 @@ func TestTooFewVolumes(t *testing.T) {
 		})
 	}
 }
+
+// TestLabelsToTakeAway: a PVC without the labels that the remedy names is not found, also that of a hidden recovery member,
+// which has another label than the others.
+func TestLabelsToTakeAway(t *testing.T) {
+	for name, labels := range map[string]map[string]string{"a member": resources.Labels("c"), "a hidden recovery member": resources.RecoveryLabels("c")} {
+		pvc := &corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{Labels: labels}}
+		if !resources.IsLabelled(pvc, "c") {
+			t.Errorf("%s is not found", name)
+		}
+		for _, label := range strings.Fields(withoutLabels) {
+			delete(pvc.Labels, strings.TrimSuffix(label, "-"))
+		}
+		if resources.IsLabelled(pvc, "c") {
+			t.Errorf("%s is found with the labels %v", name, pvc.Labels)
+		}
+	}
+}

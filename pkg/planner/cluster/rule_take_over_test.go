@@ -52,7 +52,10 @@ func TestBeginWithExisting(t *testing.T) {
 }
 
 func TestRuleTakeOver(t *testing.T) {
+	unwritten := func(o *Observed) { o.Record.Unwritten = "1" }
 	checkDecisions(t, []decision{
+		{"the only voter has the removal of the last old member on its disk after a write", 1, "a", edits(func(o *Observed) { o.Record.Unwritten = "dead" }), "steady: WriteRemoval"},
+		{"not before the old member is removed", 1, "x:old a", edits(joins, unwritten), "take-over: EnsurePodDisruptionBudget 1, wait OldMembersKept"},
 		{"a member joins as a learner, and knows all old members", 3, "x:old y:old z:old", edits(joins),
 			"take-over: AddLearner c-new, AdmitPod c-new[x y z c-new]"},
 		{"no member is added before its pod waits", 3, "x:old y:old z:old", edits(joins, unprepared), "take-over: PreparePod c-new, wait WaitingForPod"},

@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"slices"
+
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -30,6 +32,10 @@ func upkeep(o *Observed, plan Plan) []Action {
 	}
 	if n := corruptVoters(o); n != o.Record.CorruptVoters && o.Record.State == Current && o.Etcd.Linearizable {
 		actions = append(actions, RecordCorruptVoters{Voters: n})
+	}
+	if o.Record.State == Current && o.Record.Unwritten != "" && o.Etcd.Linearizable && writesRejected(o) == nil &&
+		!slices.ContainsFunc(o.Etcd.Members, func(m Member) bool { return hexID(m.ID) == o.Record.Unwritten }) {
+		actions = append(actions, WriteRemoval{})
 	}
 	if awaitsRestore(o.Cluster) && isReportedServed(o.Cluster.Status.Phase) && !recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress() {
 		actions = append(actions, ForgetRestore{})

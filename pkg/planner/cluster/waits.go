@@ -62,7 +62,7 @@ var Waits = waits.Table{
 	string(ReasonStaleObservation):          waits.New("an observation that Kubernetes and etcd confirm", waits.Controller, waits.Soon, "Correct the object that the message names, or restart the controller."),
 	string(ReasonUnmanagedMember):           waits.New("the removal of a member that the controller did not add", waits.User, waits.Soon, "Remove that member with etcdctl member remove."),
 	string(ReasonVersionStep):               waits.New("a version that etcd can reach in one step", waits.User, waits.Soon, "Set spec.version as the message says."),
-	string(ReasonVolumesFound):              waits.New("a decision about the PVCs of an earlier cluster", waits.User, waits.Soon, "Set spec.bootstrap.fromVolumes={} to take them back, or remove their label to begin empty beside them."),
+	string(ReasonVolumesFound):              waits.New("a decision about the PVCs of an earlier cluster", waits.User, waits.Soon, "Set spec.bootstrap.fromVolumes={} to take them back, or remove the labels etcd_cluster and etcd_recovery to begin empty beside them."),
 	string(ReasonVolumesNotFound):           waits.New("PVCs of an earlier cluster", waits.User, waits.Soon, "Bring the PVCs back, or remove spec.bootstrap.fromVolumes to begin empty."),
 	string(ReasonWaitingForBootstrapMember): waits.New("the bootstrap member", waits.Kubernetes, waits.Late, findPod),
 	string(ReasonWaitingForMember):          waits.New("a member that joins or restarts", waits.Etcd, waits.Late, findMember),

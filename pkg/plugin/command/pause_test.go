@@ -131,7 +131,7 @@ func requestedRotation(s *plugintest.State) {
 
 func TestRotateCA(t *testing.T) {
 	const rotate = `{"metadata":{"annotations":{"etcd.database.coreos.com/rotate-ca":"2026-03-04T12:00:00Z"},"uid":"0b6c"}}`
-	const drop = `{"metadata":{"annotations":{"etcd.database.coreos.com/drop-old-ca":"r1"},"uid":"0b6c"}}`
+	const drop = `{"metadata":{"annotations":{"etcd.database.coreos.com/drop-old-ca":"2"},"uid":"0b6c"}}`
 	old := withCertificates("1", "1", "a", 900*time.Hour, nil)
 	rotated := withCertificates("2", "2", "b", time.Hour, requestedRotation)
 	pending := func(s *plugintest.State) {

@@ -97,8 +97,7 @@ func (a *app) rotateCA(ctx context.Context, o *changeOptions, t *target) error {
 }
 
 func (a *app) dropOldCA(ctx context.Context, o *changeOptions, t *target) error {
-	request := t.cluster.Annotations[resources.AnnotationRotateCA]
-	if request == "" {
+	if t.cluster.Annotations[resources.AnnotationRotateCA] == "" {
 		return failure.NotMet(fmt.Sprintf("no rotation of the CA of %s was requested; request one: kubectl etcd rotate-ca %s -n %s", t, t.cluster.Name, t.cluster.Namespace))
 	}
 	if age := a.age(certificateOf(t.cluster, v1beta2.CertificateUseCA)); age >= overlap {
@@ -106,8 +105,8 @@ func (a *app) dropOldCA(ctx context.Context, o *changeOptions, t *target) error 
 		return nil
 	}
 	before := t.cluster.Status.Certificates
-	send := func(ctx context.Context, dryRun bool) error {
-		return t.annotate(ctx, resources.AnnotationDropOldCA, request, dryRun)
+	send := func(ctx context.Context, dryRun bool) error { // for this CA, not for the one that is requested next
+		return t.annotate(ctx, resources.AnnotationDropOldCA, certificateOf(t.cluster, v1beta2.CertificateUseCA).SerialNumber, dryRun)
 	}
 	return a.carryOut(ctx, o, t, change{
 		title:       "End of the old CA of " + t.String(),

@@ -65,15 +65,15 @@ func (c *Checks) goalCertificates(cluster *v1beta2.EtcdCluster, _ *simetcd.Linea
 	}
 	request := cluster.Annotations[resources.AnnotationRotateCA]
 	dropped, met := cluster.Annotations[resources.AnnotationDropOldCA], secret.Annotations[resources.AnnotationRotateCA]
-	// An older CA stays trusted for a day, unless a user drops it, and another CA waits for that.
-	overlaps := dropped == "" && len(kubernetes.CertificatesIn(secret.Data[corev1.ServiceAccountRootCAKey])) > 1
-	// A request that was met stays so when the API was brought back from before it was made.
-	if request != "" && met != request && !overlaps {
-		return "the request for another CA was not met"
-	}
-	if dropped != "" && (dropped == request || dropped == met) &&
-		len(kubernetes.CertificatesIn(secret.Data[corev1.ServiceAccountRootCAKey])) > 1 {
+	// An older CA stays trusted for a day, unless a user drops it, and another CA waits for that. A request that was
+	// carried out counts for no later CA.
+	released := dropped != "" && dropped != secret.Annotations[resources.AnnotationDropOldCA] && (dropped == request || dropped == met)
+	overlaps := len(kubernetes.CertificatesIn(secret.Data[corev1.ServiceAccountRootCAKey])) > 1
+	switch {
+	case overlaps && released:
 		return "the old CA is still trusted"
+	case request != "" && met != request && !overlaps: // one that was met stays so when the API was brought back from before it was made
+		return "the request for another CA was not met"
 	}
 	for _, name := range []string{schedules.PeerSecret, schedules.ServerSecret, schedules.OperatorSecret, schedules.ClientSecret} {
 		leaf, exists := kubernetes.Lookup[*corev1.Secret](c.w.Store, kubernetes.KindSecret, name)

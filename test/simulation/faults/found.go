@@ -67,9 +67,13 @@ func (w *World) decideAboutFound(cluster *v1beta2.EtcdCluster) {
 		return
 	}
 	for _, pvc := range pvcs {
-		w.Trace("a person takes the label of PVC %s away", pvc.Name)
-		w.unlabelled[pvc.UID] = true
-		kubernetes.Edit(w.Store, kubernetes.KindPVC, pvc.Name, func(p *corev1.PersistentVolumeClaim) { delete(p.Labels, resources.LabelCluster) })
+		label := resources.LabelCluster
+		if resources.IsHidden(pvc.Labels, cluster.Name) {
+			label = resources.LabelRecovery
+		}
+		w.Trace("a person takes the label %s of PVC %s away", label, pvc.Name)
+		w.unlabelled[pvc.UID] = label
+		kubernetes.Edit(w.Store, kubernetes.KindPVC, pvc.Name, func(p *corev1.PersistentVolumeClaim) { delete(p.Labels, label) })
 	}
 }
 
@@ -127,10 +131,10 @@ func (w *World) BringOneBack() {
 // another cluster had its name.
 func (w *World) labelAgain(cluster *v1beta2.EtcdCluster) {
 	for _, object := range w.Store.List(kubernetes.KindPVC) {
-		if pvc := object.(kubernetes.PVC); resources.Owns(cluster, pvc) && w.unlabelled[pvc.UID] {
+		if pvc := object.(kubernetes.PVC); resources.Owns(cluster, pvc) && w.unlabelled[pvc.UID] != "" {
 			w.Trace("a person labels PVC %s again", pvc.Name)
 			kubernetes.Edit(w.Store, kubernetes.KindPVC, pvc.Name, func(p *corev1.PersistentVolumeClaim) {
-				metav1.SetMetaDataLabel(&p.ObjectMeta, resources.LabelCluster, schedules.ClusterName)
+				metav1.SetMetaDataLabel(&p.ObjectMeta, w.unlabelled[p.UID], schedules.ClusterName)
 			})
 		}
 	}

@@ -28,8 +28,8 @@ type World struct {
 	savedSecrets map[string]*corev1.Secret
 	// savedCA is the Secret of the CA that a tool has saved.
 	savedCA *corev1.Secret
-	// unlabelled are the PVCs from which a person has taken the label of the cluster.
-	unlabelled map[types.UID]bool
+	// unlabelled has the label of the cluster that a person has taken from a PVC.
+	unlabelled map[types.UID]string
 }
 
 // New makes a world in which nothing is declared yet.
@@ -39,7 +39,7 @@ func New(plan *schedules.Schedule, stats *timeline.Stats, tracing bool) *World {
 	m := manager.New(clients.New(k))
 	c := checks.New(m)
 	k.Observer, k.Etcd.Observer, m.Observer = c, c, c
-	return &World{World: m, Checks: c, unlabelled: map[types.UID]bool{}}
+	return &World{World: m, Checks: c, unlabelled: map[types.UID]string{}}
 }
 
 // Goal returns what is not yet as it must be at the end.
