@@ -97,6 +97,8 @@ type goodBackup struct {
 	v1beta2.LastBackup
 	// started is when it began, the zero time if that is not known. The snapshot is not older than that.
 	started time.Time
+	// uri, and the hash and the version of etcd if they are known.
+	uri, sha256, version string
 }
 
 // goodBackups returns what an EtcdBackup has stored, as far as its status tells.
@@ -114,7 +116,7 @@ func goodBackups(b *v1beta2.EtcdBackup) []goodBackup {
 		all = append(all, goodBackup{v1beta2.LastBackup{
 			Name: b.Name, Time: *r.CompletionTime, Revision: r.Revision, Verified: r.Verified, VerifiedBy: r.VerifiedBy,
 			Unconfirmed: r.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(r.URI),
-		}, r.StartTime.Time})
+		}, r.StartTime.Time, r.URI, "", ""})
 	}
 	return all
 }
@@ -128,7 +130,7 @@ func newestGood(b *v1beta2.EtcdBackup) *goodBackup {
 	return &goodBackup{v1beta2.LastBackup{
 		Name: b.Name, Time: s.LastSuccessDate, Revision: s.EtcdRevision, Verified: s.Verified, VerifiedBy: s.VerifiedBy,
 		Unconfirmed: s.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(s.URI),
-	}, lastGoodStart(s)}
+	}, lastGoodStart(s), s.URI, s.SHA256, s.EtcdVersion}
 }
 
 // madeAt is when it was made. A time of the future was recorded when a clock was wrong. When it began is by the clock of
@@ -231,15 +233,38 @@ func StoredAt(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup) string {
 	return ""
 }
 
-// BackupOfRevision returns where an EtcdBackup has stored a backup that succeeded, with its hash and the version of etcd
-// that it is of, which are empty if they are unknown. Everything is empty if there is none. A nil revision is the newest.
-func BackupOfRevision(b *v1beta2.EtcdBackup, revision *int64) (uri, sha256, version string) {
+// BackupOfRevision returns where an EtcdBackup has stored the backup that a restore takes, with its hash and the version
+// of etcd that it is of, which are empty if they are unknown. Everything is empty if there is none. With a nil revision
+// each of its backups counts. The choice is that of LastBackup. As long as the EtcdBackup has a backup of the data that
+// the cluster has, no other counts: what a restore has replaced does not come back by a name. The cluster may be nil.
+func BackupOfRevision(b *v1beta2.EtcdBackup, revision *int64, c *v1beta2.EtcdCluster, now time.Time) (uri, sha256, version string) {
+	all := slices.DeleteFunc(goodBackups(b), func(g goodBackup) bool { return g.uri == "" || revision != nil && g.Revision != *revision })
+	if c != nil && !IsBackupFor(c, b) {
+		c = nil // its recoveries tell nothing of these backups
+	}
+	if c != nil {
+		if current := slices.DeleteFunc(slices.Clone(all), func(g goodBackup) bool { return !g.isOf(c, b, now) }); len(current) > 0 {
+			all = current
+		}
+	}
+	candidates := make([]manifest.Candidate, len(all))
+	for i := range all {
+		candidates[i] = all[i].asCandidate(c, now)
+	}
+	if i := manifest.Newest(candidates); i >= 0 {
+		return all[i].uri, all[i].sha256, all[i].version
+	}
+	return undated(b, revision)
+}
+
+// undated returns a backup whose time the status does not tell, as one of the original etcd-operator.
+func undated(b *v1beta2.EtcdBackup, revision *int64) (uri, sha256, version string) {
 	s := &b.Status
 	if revision == nil || *revision == s.EtcdRevision {
 		return s.URI, s.SHA256, s.EtcdVersion
 	}
 	for i := range s.History {
-		if r := &s.History[i]; r.Succeeded && r.Revision == *revision && r.URI != "" {
+		if r := &s.History[i]; r.Succeeded && r.Revision == *revision {
 			return r.URI, "", ""
 		}
 	}

@@ -235,7 +235,7 @@ func (w *retentionWalk) advanceRestores() {
 		}
 		uri := backup.URIOf(r.r.Spec.BackupStorageType, &r.r.Spec.RestoreSource)
 		if from := r.r.Spec.Backup; from != nil {
-			uri, _, _ = resources.BackupOfRevision(w.backup, from.Revision)
+			uri, _, _ = resources.BackupOfRevision(w.backup, from.Revision, w.cluster, w.kubernetes())
 		}
 		if w.isEndangered(uri) {
 			continue

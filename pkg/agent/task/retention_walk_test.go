@@ -130,7 +130,7 @@ func (w *retentionWalk) observe() backup.Observed {
 	if r := w.cluster.Status.Recovery; r != nil && r.Phase == v1beta2.RecoveryPhaseSucceeded {
 		o.Recovered = r.CompletionTime.Time
 	}
-	o.Held = backup.Held(w.backup, append(w.singles, w.backup), w.openRestores(), []*v1beta2.EtcdCluster{w.cluster})
+	o.Held = backup.Held(w.backup, append(w.singles, w.backup), w.openRestores(), []*v1beta2.EtcdCluster{w.cluster}, o.Now)
 	return o
 }
 

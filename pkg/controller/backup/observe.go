@@ -66,7 +66,7 @@ func (r *Reconciler) heldBy(b *v1beta2.EtcdBackup, restores []*v1beta2.EtcdResto
 	if err != nil {
 		return nil, fmt.Errorf("list backups from the cache: %w", err)
 	}
-	return planner.Held(b, backups, restores, clusters), nil
+	return planner.Held(b, backups, restores, clusters, r.Clock.Now()), nil
 }
 
 // observeSource finds the members that a backup can read from.

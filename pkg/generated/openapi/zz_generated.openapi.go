@@ -795,6 +795,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupRecord(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"sha256": {
+						SchemaProps: spec.SchemaProps{
+							Description: "sha256 of the snapshot before compression and encryption. A restore that names the backup by its revision compares it.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"startTime", "succeeded"},
 			},
@@ -821,7 +828,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupReference(ref common.ReferenceCallback) 
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision of one backup in its history. Absent: the newest good one.",
+							Description: "revision of one backup in its history. Absent: the newest good one of the data that the cluster has, and not an unconfirmed one if a confirmed one has as many writes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -4883,6 +4890,13 @@ func schema_pkg_apis_etcd_v1beta2_PreRestoreBackup(ref common.ReferenceCallback)
 						SchemaProps: spec.SchemaProps{
 							Description: "uri of the stored snapshot.",
 							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
+					"unconfirmed": {
+						SchemaProps: spec.SchemaProps{
+							Description: "unconfirmed is true if no quorum confirmed that the member had every write. The PVCs of the old members are then kept, because one of them may hold newer writes.",
+							Type:        []string{"boolean"},
 							Format:      "",
 						},
 					},

@@ -6,11 +6,13 @@ package backup
 import (
 	"slices"
 	"strings"
+	"time"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Held returns the URIs of the backups that a user holds, and of those that a restore reads or may read, sorted. The
@@ -19,7 +21,7 @@ import (
 // may delete what it reads, whichever EtcdBackup the restore names. A recovery continues after its EtcdRestore was
 // deleted, and its cluster need not be the one that b is of. A name without a revision means the newest good backup; which one that was is known once it
 // was verified.
-func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster) []string {
+func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster, now time.Time) []string {
 	held := slices.Clone(b.Spec.HeldSnapshots)
 	if b.IsHeld() {
 		for _, s := range storedBy(b) {
@@ -43,6 +45,8 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 			held = append(held, ofRevision(of, *from.Revision)...)
 		default:
 			held = append(held, newestFor(of, r, "")...)
+			chosen, _, _ := resources.BackupOfRevision(of, nil, clusterOf(r, clusters), now)
+			held = append(held, chosen)
 		}
 	}
 	for _, c := range clusters {
@@ -52,6 +56,14 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 	}
 	slices.Sort(held)
 	return slices.DeleteFunc(slices.Compact(held), func(uri string) bool { return uri == "" })
+}
+
+// clusterOf returns the cluster of a restore; nil if there is none.
+func clusterOf(r *v1beta2.EtcdRestore, clusters []*v1beta2.EtcdCluster) *v1beta2.EtcdCluster {
+	if i := slices.IndexFunc(clusters, func(c *v1beta2.EtcdCluster) bool { return c.Name == r.Spec.EtcdCluster.Name }); i >= 0 {
+		return clusters[i]
+	}
+	return nil
 }
 
 // named returns the EtcdBackup that a restore names: b, which is newer than its copy among the backups, or another;

@@ -43,6 +43,7 @@ func TestHeld(t *testing.T) {
 		recovery *v1beta2.RecoveryStatus
 		idle     bool
 		cutOff   bool
+		most     bool
 		want     string
 	}{
 		"revision by name":                           {spec: named("b", ptr.To[int64](2)), want: "2"},
@@ -53,6 +54,7 @@ func TestHeld(t *testing.T) {
 		"revision of another EtcdBackup":             {spec: named("a", ptr.To[int64](2)), want: "a/2"},
 		"newest of another EtcdBackup":               {spec: named("a", nil), want: "a/2"},
 		"the newest when the restore was created":    {spec: named("b", nil), want: "3 4 5"},
+		"the one that has most writes":               {spec: named("b", nil), most: true, want: "1 2 3 4 5"},
 		"the newest that was verified, and another":  {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, want: "3 5"},
 		"others have the revision that was verified": {spec: named("b", nil), status: v1beta2.RestoreStatus{Revision: 3}, idle: true, want: "3 5"},
 		"path of one backup":                         {spec: at("bucket/key/b/2"), want: "2"},
@@ -76,11 +78,19 @@ func TestHeld(t *testing.T) {
 				b = b.DeepCopy()
 				b.Status.History[3].Revision, b.Status.History[4].Revision = 3, 3
 			}
+			if test.most { // a member that was cut off stores old data since backup 1, and backup 2 was lost on the way
+				b = b.DeepCopy()
+				for i := range 3 {
+					b.Status.History[i].Unconfirmed = true
+				}
+				b.Status.Unconfirmed, b.Status.Verified = true, true
+				b.Status.History[4].Revision, b.Status.History[4].Verified = 9, true
+			}
 			if test.cutOff { // no quorum confirmed backup 3
 				b = b.DeepCopy()
 				b.Status.History[2].Unconfirmed = true
 			}
-			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdBackup{b, another}, []*v1beta2.EtcdRestore{r}, []*v1beta2.EtcdCluster{newCluster(nil), c}), " "), "s3://bucket/key/b/", "")
+			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdBackup{b, another}, []*v1beta2.EtcdRestore{r}, []*v1beta2.EtcdCluster{newCluster(nil), c}, epoch.Add(1000*time.Hour)), " "), "s3://bucket/key/b/", "")
 			if got != test.want {
 				t.Errorf("holds %q, want %q", got, test.want)
 			}
@@ -95,11 +105,11 @@ func TestHeldByUser(t *testing.T) {
 	b.Status.URI = "s3://b/3"
 	b.Status.History = []v1beta2.BackupRecord{{Succeeded: true, URI: "s3://b/3"}, {URI: "s3://b/2"}, {Succeeded: true, URI: "s3://b/1"}}
 	b.Spec.HeldSnapshots = []string{"s3://b/1"}
-	if got := strings.Join(Held(b, nil, nil, nil), " "); got != "s3://b/1" {
+	if got := strings.Join(Held(b, nil, nil, nil, epoch), " "); got != "s3://b/1" {
 		t.Errorf("a snapshot: holds %q", got)
 	}
 	b.Spec.Hold, b.Spec.HeldSnapshots = ptr.To(true), nil
-	if got := strings.Join(Held(b, nil, nil, nil), " "); got != "s3://b/1 s3://b/3" {
+	if got := strings.Join(Held(b, nil, nil, nil, epoch), " "); got != "s3://b/1 s3://b/3" {
 		t.Errorf("all: holds %q", got)
 	}
 }
@@ -111,7 +121,7 @@ func TestHistoryOfAHeldBackup(t *testing.T) {
 	s.Backup.Spec.Hold = ptr.To(true)
 	for revision := int64(1); revision <= 3; revision++ {
 		s.Now = epoch.Add(time.Duration(revision) * time.Minute)
-		s.Held = Held(s.Backup, nil, nil, nil)
+		s.Held = Held(s.Backup, nil, nil, nil, s.Now)
 		s.begins(s.Now, 1)
 		s.ends(time.Second, good(revision))
 	}

@@ -73,6 +73,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		Bootstrapped: isBootstrapped(o), LostSince: permanentLossSince(o), LastBackup: o.Cluster.Status.LastBackup, LossRestore: o.LossRestore,
 		Repeats:        RepeatsRestore(o, recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery)),
 		RestoreDeleted: o.RecoveryRestoreDeleted,
+		Unconfirmed:    o.RecoveryRestore != nil && o.RecoveryRestore.ReplacesUnconfirmed(),
 		LacksBackup:    o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
 		Linearizable:   o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{

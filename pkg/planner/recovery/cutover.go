@@ -51,18 +51,27 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	next := r.DeepCopy()
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
 	next.OldMembers = in.oldMembers(r)
+	// From here on it only says whose PVCs are kept.
+	next.OnlyIfUnresponsive = r.OnlyIfUnresponsive || r.Trigger == v1beta2.RecoveryTriggerRestore && in.Unconfirmed
 	return Decision{Step: Fence{Recovery: *r, Next: *next}}
 }
 
 // awaitBackup waits until what the old members have accepted while the recovery member was filled is in a pre-restore
 // backup. The EtcdRestore makes another backup when it reads this wait. The old members are looked after meanwhile.
 func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
-	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.LacksBackup || in.respondingMember() == "" {
+	why := ""
+	switch {
+	case r.Trigger != v1beta2.RecoveryTriggerRestore || in.respondingMember() == "":
+		return Decision{}, false
+	case in.LacksBackup:
+		why = fmt.Sprintf("was stored more than %s ago, and they may have accepted writes since", v1beta2.MaxPreRestoreBackupAge)
+	case in.Unconfirmed && in.Linearizable:
+		why = "is of a member that no quorum confirmed, and a quorum responds, which may have newer writes"
+	default:
 		return Decision{}, false
 	}
 	decision := wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
-		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: the pre-restore backup was stored more than %s ago, and they may have accepted writes since. EtcdRestore %s makes another backup",
-			r.RecoveryMember, v1beta2.MaxPreRestoreBackupAge, r.Source.Restore),
+		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: the pre-restore backup %s. EtcdRestore %s makes another backup", r.RecoveryMember, why, r.Source.Restore),
 		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then.")
 	decision.Step = ReviveOldMembers{}
 	return decision, true
@@ -145,7 +154,8 @@ func (in *Input) mayReturn(r *v1beta2.RecoveryStatus) bool {
 
 // unreadMembers returns the old members whose data neither the new cluster nor a backup is known to have. After a restore
 // that nothing was stored for, these are all. After a recovery, these are all but the source, and the members that
-// responded when it began and had read the log no further than the source.
+// responded when it began and had read the log no further than the source. A pre-restore backup that no quorum confirmed
+// may lack what other members have, so it counts as none.
 func unreadMembers(r *v1beta2.RecoveryStatus) []string {
 	if r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive {
 		return nil // a pre-restore backup has the data, or a user did without

@@ -134,3 +134,27 @@ func TestRecheck(t *testing.T) {
 		}
 	}
 }
+
+// TestUnconfirmedPreRestoreBackup: what no quorum confirmed may lack what the others have. So no quorum that responds or may
+// serve unseen is replaced, and the PVCs of the old members are kept.
+func TestUnconfirmedPreRestoreBackup(t *testing.T) {
+	unconfirmed := func(in *Input) { in.Unconfirmed = true }
+	checkDecisions(t, []decision{
+		{"a quorum responds", serving, edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"no quorum responds", noLeader, edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "Fence"},
+	})
+	for name, test := range map[string]struct {
+		edits []func(*Input)
+		want  bool
+	}{
+		"confirmed":                    {edits(recorded(cutover, restores), memberPod(newID)), false},
+		"unconfirmed":                  {edits(recorded(cutover, restores), memberPod(newID), unconfirmed), true},
+		"recovery from what was there": {edits(recorded(cutover), memberPod(newID), unconfirmed), false},
+	} {
+		d, _ := Decide(input(t, noLeader, test.edits...))
+		step, is := d.Step.(Fence)
+		if !is || step.Recovery.OnlyIfUnresponsive || step.Next.OnlyIfUnresponsive != test.want {
+			t.Errorf("%s: %+v, want that PVCs are kept: %t", name, d.Step, test.want)
+		}
+	}
+}

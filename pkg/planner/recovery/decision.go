@@ -52,7 +52,7 @@ const (
 	// ReasonWaitingForRecoveryMember: the recovery member does not serve.
 	ReasonWaitingForRecoveryMember = "WaitingForRecoveryMember"
 	// ReasonWaitingForRestore: an EtcdRestore fills the cluster.
-	ReasonWaitingForRestore = "WaitingForRestore"
+	ReasonWaitingForRestore = v1beta2.ReasonWaitingForRestore
 	// ReasonWaitingForSurvivor: no member responds that a recovery could copy from.
 	ReasonWaitingForSurvivor = "WaitingForSurvivor"
 )

@@ -141,7 +141,7 @@ func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 		return d
 	}
 	r = in.unlessStored(r)
-	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive
+	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive && !in.Unconfirmed
 	if unseen := in.Facts.UnseenQuorum(); !stored && unseen != "" {
 		return waitForOldMembers(r, unseen,
 			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then.")

@@ -39,6 +39,8 @@ type Input struct {
 	LossRestore *v1beta2.RestoreStatus
 	// LacksBackup is true if the EtcdRestore that has asked for the recovery requires a pre-restore backup, and none is fresh.
 	LacksBackup bool
+	// Unconfirmed is true if that pre-restore backup is of a member that no quorum confirmed: it may lack what others have.
+	Unconfirmed bool
 	// RestoreDeleted is true if that EtcdRestore no longer exists: nothing says any more what is stored.
 	RestoreDeleted bool
 	// Repeats is true if the last request is of an EtcdRestore that the cluster has carried out before. It may replace

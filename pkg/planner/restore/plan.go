@@ -8,6 +8,7 @@ import (
 	"strings"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -256,16 +257,38 @@ func (o *Observed) everyJob() []string {
 	return names
 }
 
-// ruleLost ends a restore whose request no longer exists, so that its outcome is unknown.
+// lostGrace is how long the status of the cluster may not show the request before that counts as lost. The record of the
+// cluster has it, too, and the controller reports from there. The phase Failed is for ever, and the recovery would go on.
+const lostGrace = 2 * time.Minute
+
+// ruleLost ends a restore whose request no longer exists, so that its outcome is unknown. If the cluster waits for this
+// restore, its record has the request and not the backup, and nothing was replaced yet: the restore asks again.
 func ruleLost(o *Observed) (Plan, bool) {
 	if !o.isRequested() {
 		return Plan{}, false
 	}
+	gone := o.Cluster == nil || o.Cluster.DeletionTimestamp != nil
+	if !gone && o.Cluster.Status.BlockedBy != nil && o.Cluster.Status.BlockedBy.Reason == v1beta2.ReasonWaitingForRestore {
+		return Plan{}, false
+	}
+	if left := o.untilLost(); !gone && left > 0 {
+		return Plan{Phase: o.Restore.Status.Phase, RequeueAfter: min(left, waitPeriod), Wait: &Wait{Reason: ReasonRecoveryNotReported, Message: fmt.Sprintf(
+			"the status of EtcdCluster %s does not show the recovery; if it still does not in %s, its outcome is unknown", o.Cluster.Name, lostGrace)}}, true
+	}
 	record := &Record{Reason: ReasonRecoveryLost, Message: "the status of the EtcdCluster no longer holds the request of this restore; check the data of the cluster before another restore"}
-	if o.Cluster == nil || o.Cluster.DeletionTimestamp != nil {
+	if gone {
 		record = &Record{Reason: ReasonClusterDeleted, Message: fmt.Sprintf("EtcdCluster %s was deleted during the restore", o.Restore.Spec.EtcdCluster.Name)}
 	}
 	return Plan{Phase: o.Restore.Status.Phase, Record: record}, true
+}
+
+// untilLost is how much longer the request may be missing. The condition Progressing is Unknown since it is.
+func (o *Observed) untilLost() time.Duration {
+	c := meta.FindStatusCondition(o.Restore.Status.Conditions, ConditionProgressing)
+	if c == nil || c.Status != metav1.ConditionUnknown {
+		return lostGrace
+	}
+	return min(c.LastTransitionTime.Add(lostGrace).Sub(o.Now), lostGrace)
 }
 
 func (p Plan) failed(reason, message string) Plan {

@@ -159,6 +159,9 @@ func say(p Plan) string {
 	}
 	if p.Copied != nil {
 		text += fmt.Sprintf(" copied %d", p.Copied.Revision)
+		if p.Copied.Unconfirmed {
+			text += " unconfirmed"
+		}
 	}
 	if p.Rejected != nil {
 		text += " rejected " + p.Rejected.Reason
@@ -271,7 +274,11 @@ func TestDecide(t *testing.T) {
 		"it proves itself":                        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
 		"it has":                                  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
 		"it was lost at once":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
-		"the request no longer exists":            {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: record false RecoveryLost"},
+		"the request is missing":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait RecoveryNotReported"},
+		"the request is missing for a while":      {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(lostGrace - time.Second)}, "Restoring: wait RecoveryNotReported"},
+		"the request no longer exists":            {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(lostGrace)}, "Restoring: record false RecoveryLost"},
+		"the request is back":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), missingSince(lostGrace)}, "Starting: wait Cutover"},
+		"the record has the request alone":        {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(time.Hour), blocked(v1beta2.ReasonWaitingForRestore)}, "Verifying: verify 1 of bucket/key against " + target},
 		"the cluster is deleted":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), terminating}, "Starting: record false ClusterDeleted"},
 		"a user cancels it":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Filling"},
 		"not verified is no rejection":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
@@ -382,6 +389,15 @@ func going(j *Job) { j.Deleting = true }
 func untrue(condition string) func(*Observed) {
 	return func(o *Observed) {
 		meta.SetStatusCondition(&o.Restore.Status.Conditions, metav1.Condition{Type: condition, Status: metav1.ConditionFalse, Reason: "X"})
+	}
+}
+
+// missingSince has the status of the cluster not show the request for a time.
+func missingSince(ago time.Duration) func(*Observed) {
+	return func(o *Observed) {
+		meta.SetStatusCondition(&o.Restore.Status.Conditions, metav1.Condition{
+			Type: ConditionProgressing, Status: metav1.ConditionUnknown, Reason: ReasonRecoveryNotReported, LastTransitionTime: metav1.NewTime(o.Now.Add(-ago)),
+		})
 	}
 }
 

@@ -88,10 +88,13 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
 	case isSuspended(b):
 		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
+	case b.Status.Succeeded && b.Status.Unconfirmed && o.hasQuorum():
+		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: no quorum confirmed what EtcdBackup %s has stored, and a quorum responds, which may have newer writes; "+
+			"to store the data again, delete that EtcdBackup%s", b.Name, withoutBackup)}
 	case b.Status.Succeeded:
 		// The status records the backup first: the next step is decided from the status.
 		plan.Copied = &v1beta2.PreRestoreBackup{
-			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI,
+			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI, Unconfirmed: b.Status.Unconfirmed,
 		}
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
 		plan.RequeueAfter = time.Second
@@ -101,31 +104,37 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	return plan, true
 }
 
-// hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly.
+// hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly. While a quorum responds, one that
+// no quorum confirmed does not count. Without a quorum there is no better one: the PVCs of the old members are kept.
 func (o *Observed) hasPreRestoreBackup() bool {
 	c := o.Restore.Status.PreRestoreBackup
 	if !c.IsFresh(o.Now) || c.Time.Before(&o.Cluster.CreationTimestamp) {
 		return false // too old, or of an earlier cluster with this name
 	}
+	if c.Unconfirmed && o.hasQuorum() {
+		return false
+	}
 	r := o.Cluster.Status.Recovery
 	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
 }
 
+// withoutBackup tells how a user lets the restore go on.
+const withoutBackup = "; to restore without a pre-restore backup, set spec.backupPolicy.suspend of that EtcdBackup"
+
 // backupProgress reports the progress of a pre-restore backup that is not stored yet.
 func backupProgress(b *v1beta2.EtcdBackup) *Wait {
-	const without = "; to restore without a pre-restore backup, set spec.backupPolicy.suspend of that EtcdBackup"
 	text := fmt.Sprintf("EtcdBackup %s stores the current data of the cluster", b.Name)
 	progress := meta.FindStatusCondition(b.Status.Conditions, backup.ConditionProgressing)
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
 		return &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: EtcdBackup %s could not store the current data of the cluster%s; "+
-			"repair its backup location, or set another location in spec.backup of the cluster%s", b.Name, failure(b), without)}
+			"repair its backup location, or set another location in spec.backup of the cluster%s", b.Name, failure(b), withoutBackup)}
 	case progress == nil || progress.Reason == backup.ReasonRunning:
 		return &Wait{Reason: ReasonPreRestoreBackup, Message: text}
 	case progress.Reason == ReasonRejected:
-		return &Wait{Reason: ReasonRejected, Message: text + job.WithCause(progress.Message) + without}
+		return &Wait{Reason: ReasonRejected, Message: text + job.WithCause(progress.Message) + withoutBackup}
 	default:
-		return &Wait{Reason: ReasonPreRestoreBackup, Message: text + job.WithCause(progress.Message) + without}
+		return &Wait{Reason: ReasonPreRestoreBackup, Message: text + job.WithCause(progress.Message) + withoutBackup}
 	}
 }
 

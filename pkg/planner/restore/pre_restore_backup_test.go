@@ -77,6 +77,12 @@ func copied(at time.Time) func(*Observed) {
 	}
 }
 
+// copiedUnconfirmed: the pre-restore backup is of a member that no quorum confirmed.
+func copiedUnconfirmed(o *Observed) {
+	copied(epoch)(o)
+	o.Restore.Status.PreRestoreBackup.Unconfirmed = true
+}
+
 func told(reason, message string) func(*v1beta2.EtcdBackup) {
 	return func(b *v1beta2.EtcdBackup) {
 		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
@@ -102,6 +108,7 @@ func TestPreRestoreBackup(t *testing.T) {
 		told("Running", "attempt 1 runs")(b)
 		b.Status.Phase = v1beta2.BackupPhaseRunning
 	}
+	unconfirmed := func(b *v1beta2.EtcdBackup) { ready(b); b.Status.Unconfirmed = true }
 	elsewhere := func(b *v1beta2.EtcdBackup) { ready(b); b.Spec.EtcdCluster = nil }
 	suspended := func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} }
 	failed := func(b *v1beta2.EtcdBackup) { b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "denied" }
@@ -137,6 +144,10 @@ func TestPreRestoreBackup(t *testing.T) {
 		"a member responded, and a user does without the backup":     {[]func(*Observed){uncopied, seen, copiedTo(suspended), members(stored), quorumLost(time.Hour)}, ask},
 		"a member responded, and neither pods nor PVCs exist by now": {[]func(*Observed){uncopied, seen, copiedTo(failed), members(gone), quorumLost(0)}, askAway},
 		"neither pods nor PVCs exist":                                {[]func(*Observed){uncopied, members(gone), quorumLost(0)}, askAway},
+		"no quorum confirms the backup, and one responds":            {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: wait PreRestoreBackupFailed"},
+		"no quorum responds that could confirm the backup":           {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(survives), quorumLost(time.Hour)}, "Verifying: copied 60 unconfirmed wait PreRestoreBackup"},
+		"a quorum responds since the backup that none confirmed":     {[]func(*Observed){uncopied, copiedUnconfirmed, members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"nothing but a backup that no quorum confirmed":              {[]func(*Observed){uncopied, copiedUnconfirmed, members(survives), quorumLost(time.Hour)}, ask},
 		"the cluster is new":                                         {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
 		"the cluster is being created":                               {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
 		"a cluster that a restore made has served since":             {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
@@ -354,6 +365,7 @@ func TestPreRestoreBackupIsMadeAgain(t *testing.T) {
 		"its EtcdBackup no longer exists":     {[]func(*Observed){old, filling, asked, fromBackup(nil), func(o *Observed) { o.Backup = nil }}, "Restoring: wait NoLocationForPreRestoreBackup", true},
 		"a user does without":                 {[]func(*Observed){old, filling, asked, suspended}, "Restoring: wait Filling", false},
 		"it is fresh":                         {[]func(*Observed){fresh, filling, asked}, "Restoring: wait Filling", false},
+		"a quorum has confirmed none":         {[]func(*Observed){copiedUnconfirmed, filling, asked, quorumLostIs(corev1.ConditionFalse)}, "Restoring: " + again, false},
 		"the recovery is cancelled":           {[]func(*Observed){old, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), asked}, "Restoring: wait Filling", true},
 		"the members are lost by now":         {[]func(*Observed){old, filling, asked, away, quorumLost(time.Hour)}, "Restoring: wait Filling", true},
 	} {

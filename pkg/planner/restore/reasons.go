@@ -50,6 +50,8 @@ const (
 	ReasonClusterHibernated = "ClusterHibernated"
 	// ReasonRecoveryUnderWay: another recovery of the EtcdCluster has not ended. Ends when it has.
 	ReasonRecoveryUnderWay = "RecoveryUnderWay"
+	// ReasonRecoveryNotReported: the status of the EtcdCluster does not show the recovery that the restore has requested, such as after it was brought back from an earlier time. Ends when it does. After two minutes the restore has failed.
+	ReasonRecoveryNotReported = "RecoveryNotReported"
 	// ReasonAnotherRestore: another EtcdRestore of the same cluster has not ended. Ends when it has.
 	ReasonAnotherRestore = "AnotherRestore"
 	// ReasonPreRestoreBackup: the data that the restore replaces is backed up first. Ends when that backup is stored.

@@ -28,7 +28,7 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 	if o.Backup == nil {
 		return nil, &Wait{Reason: ReasonBackupNotFound, Message: fmt.Sprintf("EtcdBackup %s does not exist in this namespace", name)}
 	}
-	uri, sum, wait := chosen(o.Backup, spec.Backup.Revision)
+	uri, sum, wait := o.chosen()
 	if wait != nil {
 		return nil, wait
 	}
@@ -73,8 +73,9 @@ func (o *Observed) env() []corev1.EnvVar {
 }
 
 // chosen returns where the wanted backup is, and its SHA-256 if that is known.
-func chosen(b *v1beta2.EtcdBackup, revision *int64) (uri, sum string, wait *Wait) {
-	uri, sum, _ = resources.BackupOfRevision(b, revision)
+func (o *Observed) chosen() (uri, sum string, wait *Wait) {
+	b, revision := o.Backup, o.Restore.Spec.Backup.Revision
+	uri, sum, _ = resources.BackupOfRevision(b, revision, o.Cluster, o.Now)
 	switch {
 	case uri != "":
 		return uri, sum, nil

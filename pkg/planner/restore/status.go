@@ -104,6 +104,8 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	switch {
 	case plan.Record != nil:
 		set(ConditionProgressing, metav1.ConditionFalse, job.ReasonComplete, "")
+	case plan.Wait != nil && plan.Wait.Reason == ReasonRecoveryNotReported:
+		set(ConditionProgressing, metav1.ConditionUnknown, plan.Wait.Reason, plan.Wait.Message)
 	case plan.Wait != nil:
 		set(ConditionProgressing, metav1.ConditionTrue, plan.Wait.Reason, plan.Wait.Message)
 	case isVerifying:

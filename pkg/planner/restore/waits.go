@@ -21,6 +21,7 @@ var Waits = waits.Table{
 	ReasonClusterPaused:                 waits.New("spec.paused=false of the EtcdCluster", waits.User, waits.Soon, "Set spec.paused=false in the EtcdCluster."),
 	ReasonClusterHibernated:             waits.New("a size above 0 of the EtcdCluster", waits.User, waits.Soon, "Set spec.size in the EtcdCluster."),
 	ReasonRecoveryUnderWay:              waits.New("another recovery", waits.Controller, waits.Transfer, "See status.recovery of the EtcdCluster."),
+	ReasonRecoveryNotReported:           waits.New("the recovery in the status of the EtcdCluster", waits.Controller, waits.Late, "Find out why the controller does not reconcile the EtcdCluster: see its log."),
 	ReasonAnotherRestore:                waits.New("another EtcdRestore", waits.Controller, waits.Transfer, "See the status of that EtcdRestore, or delete it."),
 	ReasonPreRestoreBackup:              waits.New("the pre-restore backup", waits.Controller, waits.Transfer, "See the status of that EtcdBackup, or suspend it to restore without it."),
 	ReasonPreRestoreBackupFailed:        waits.New("a pre-restore backup that is stored", waits.User, waits.Soon, "Repair the backup location that the message names."),

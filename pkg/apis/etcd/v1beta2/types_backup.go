@@ -202,4 +202,7 @@ type BackupRecord struct {
 	VerifiedBy Verification `json:"verifiedBy,omitempty" protobuf:"bytes,9,opt,name=verifiedBy,casttype=Verification"`
 	// unconfirmed is true if no quorum confirmed that the member had every write.
 	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,10,opt,name=unconfirmed"`
+	// sha256 of the snapshot before compression and encryption. A restore that names the backup by its
+	// revision compares it.
+	SHA256 string `json:"sha256,omitempty" protobuf:"bytes,11,opt,name=sha256"`
 }

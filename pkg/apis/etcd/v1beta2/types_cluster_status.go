@@ -293,8 +293,11 @@ const (
 // evidence that a member that it replaces has ended.
 const ReasonOldMemberMayRun = "OldMemberMayRun"
 
+// ReasonWaitingForRestore is why a cluster or a recovery waits: an EtcdRestore fills it, or is to name its backup again.
+const ReasonWaitingForRestore = "WaitingForRestore"
+
 // ReasonPreRestoreBackupTooOld is why a recovery does not decommission members that serve: the pre-restore backup lacks
-// what they have accepted since. The EtcdRestore then makes another backup.
+// what they have accepted since, or no quorum confirmed it and one responds. The EtcdRestore then makes another backup.
 const ReasonPreRestoreBackupTooOld = "PreRestoreBackupTooOld"
 
 // ClusterCondition is one condition of a cluster. Its times are RFC 3339 strings,

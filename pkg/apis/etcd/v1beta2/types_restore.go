@@ -71,7 +71,8 @@ type RestoreSpec struct {
 type BackupReference struct {
 	// name of the EtcdBackup.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
-	// revision of one backup in its history. Absent: the newest good one.
+	// revision of one backup in its history. Absent: the newest good one of the data that the cluster
+	// has, and not an unconfirmed one if a confirmed one has as many writes.
 	Revision *int64 `json:"revision,omitempty" protobuf:"varint,2,opt,name=revision"`
 }
 
@@ -144,6 +145,12 @@ func (b *PreRestoreBackup) IsFresh(now time.Time) bool {
 	return b != nil && now.Sub(b.Time.Time) <= MaxPreRestoreBackupAge
 }
 
+// ReplacesUnconfirmed is true if the pre-restore backup is of a member that no quorum confirmed, and no user has let the
+// restore replace the data without it: one of the old members may hold newer writes.
+func (s *RestoreStatus) ReplacesUnconfirmed() bool {
+	return s.PreRestoreBackup != nil && s.PreRestoreBackup.Unconfirmed && meta.IsStatusConditionTrue(s.Conditions, preRestoreBackupRequired)
+}
+
 // LacksPreRestoreBackup is true if members that serve must not be replaced now: a pre-restore backup is required, and none
 // is fresh.
 func (s *RestoreStatus) LacksPreRestoreBackup(now time.Time) bool {
@@ -160,4 +167,7 @@ type PreRestoreBackup struct {
 	Time metav1.Time `json:"time,omitempty" protobuf:"bytes,3,opt,name=time"`
 	// uri of the stored snapshot.
 	URI string `json:"uri,omitempty" protobuf:"bytes,4,opt,name=uri"`
+	// unconfirmed is true if no quorum confirmed that the member had every write. The PVCs of the old
+	// members are then kept, because one of them may hold newer writes.
+	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,5,opt,name=unconfirmed"`
 }

@@ -230,7 +230,7 @@ func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.Etcd
 		if resources.StoredAt(b, last) == "" {
 			continue
 		}
-		_, _, version := resources.BackupOfRevision(b, &last.Revision)
+		_, _, version := resources.BackupOfRevision(b, &last.Revision, cluster, time.Now())
 		if unfit := unfitVersion(cluster, b.Name, version); unfit != nil {
 			return unfit, nil
 		}

@@ -7,6 +7,7 @@ import (
 	"context"
 	"fmt"
 	"slices"
+	"time"
 
 	"k8s.io/apimachinery/pkg/util/validation/field"
 	"k8s.io/apiserver/pkg/warning"
@@ -31,7 +32,7 @@ func (r *RestoreREST) checkNamedBackup(ctx context.Context, cluster *v1beta2.Etc
 			"the EtcdBackup does not exist; name another EtcdBackup: kubectl -n %s get etcdbackups", cluster.Namespace))}, nil
 	}
 	b := &list.Items[i]
-	uri, _, version := resources.BackupOfRevision(b, named.Revision)
+	uri, _, version := resources.BackupOfRevision(b, named.Revision, cluster, time.Now())
 	switch {
 	case uri == "" && named.Revision == nil:
 		return field.ErrorList{field.Invalid(path.Child("name"), named.Name, "the EtcdBackup has no backup that succeeded; see its status, or name another EtcdBackup")}, nil

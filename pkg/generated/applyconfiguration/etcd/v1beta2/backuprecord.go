@@ -35,6 +35,9 @@ type BackupRecordApplyConfiguration struct {
 	VerifiedBy *etcdv1beta2.Verification `json:"verifiedBy,omitempty"`
 	// unconfirmed is true if no quorum confirmed that the member had every write.
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
+	// sha256 of the snapshot before compression and encryption. A restore that names the backup by its
+	// revision compares it.
+	SHA256 *string `json:"sha256,omitempty"`
 }
 
 // BackupRecordApplyConfiguration constructs a declarative configuration of the BackupRecord type for use with
@@ -120,5 +123,13 @@ func (b *BackupRecordApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verifi
 // If called multiple times, the Unconfirmed field is set to the value of the last call.
 func (b *BackupRecordApplyConfiguration) WithUnconfirmed(value bool) *BackupRecordApplyConfiguration {
 	b.Unconfirmed = &value
+	return b
+}
+
+// WithSHA256 sets the SHA256 field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the SHA256 field is set to the value of the last call.
+func (b *BackupRecordApplyConfiguration) WithSHA256(value string) *BackupRecordApplyConfiguration {
+	b.SHA256 = &value
 	return b
 }

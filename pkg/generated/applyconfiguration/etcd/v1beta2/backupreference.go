@@ -12,7 +12,8 @@ package v1beta2
 type BackupReferenceApplyConfiguration struct {
 	// name of the EtcdBackup.
 	Name *string `json:"name,omitempty"`
-	// revision of one backup in its history. Absent: the newest good one.
+	// revision of one backup in its history. Absent: the newest good one of the data that the cluster
+	// has, and not an unconfirmed one if a confirmed one has as many writes.
 	Revision *int64 `json:"revision,omitempty"`
 }
 

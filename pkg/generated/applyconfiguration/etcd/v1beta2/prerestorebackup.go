@@ -22,6 +22,9 @@ type PreRestoreBackupApplyConfiguration struct {
 	Time *v1.Time `json:"time,omitempty"`
 	// uri of the stored snapshot.
 	URI *string `json:"uri,omitempty"`
+	// unconfirmed is true if no quorum confirmed that the member had every write. The PVCs of the old
+	// members are then kept, because one of them may hold newer writes.
+	Unconfirmed *bool `json:"unconfirmed,omitempty"`
 }
 
 // PreRestoreBackupApplyConfiguration constructs a declarative configuration of the PreRestoreBackup type for use with
@@ -59,5 +62,13 @@ func (b *PreRestoreBackupApplyConfiguration) WithTime(value v1.Time) *PreRestore
 // If called multiple times, the URI field is set to the value of the last call.
 func (b *PreRestoreBackupApplyConfiguration) WithURI(value string) *PreRestoreBackupApplyConfiguration {
 	b.URI = &value
+	return b
+}
+
+// WithUnconfirmed sets the Unconfirmed field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Unconfirmed field is set to the value of the last call.
+func (b *PreRestoreBackupApplyConfiguration) WithUnconfirmed(value bool) *PreRestoreBackupApplyConfiguration {
+	b.Unconfirmed = &value
 	return b
 }
