@@ -73,6 +73,11 @@ const (
 	recordSuffix = "-record"
 )
 
+var recordKeys = []string{
+	recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack,
+	recordRotation, recordDeclaration,
+}
+
 // bootstrapSuffix is as long as the random part of the names of other members.
 const bootstrapSuffix = 10
 
@@ -97,7 +102,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordRotation, recordDeclaration} {
+	for _, key := range recordKeys {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))
