@@ -52,6 +52,8 @@ const (
 	ReasonImageVersion Reason = "ImageVersion"
 	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends when it has, or when another member replaces it because it does not advance.
 	ReasonLearnerCatchingUp Reason = "LearnerCatchingUp"
+	// ReasonMemberListTooLarge: etcd lists more members, or more or longer URLs, than the controller reads. Ends when the list is smaller.
+	ReasonMemberListTooLarge Reason = diagnosis.ReasonMemberListTooLarge
 	// ReasonNameConflict: an object of a name that this cluster needs exists and is not owned by it. Ends when that object is deleted.
 	ReasonNameConflict Reason = certificates.ReasonNameConflict
 	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it. Never ends.
