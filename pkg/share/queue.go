@@ -49,6 +49,21 @@ func NewQueue(p Places) *Queue {
 func (q *Queue) Start(w Work, seen ...Work) Lack {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	lack := q.lack(w, seen)
+	if lack == Nothing {
+		q.started[w.Key] = w
+	}
+	return lack
+}
+
+// Lack says what Start would say, and lets the work wait for what lacks. It takes no place.
+func (q *Queue) Lack(w Work, seen ...Work) Lack {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lack(w, seen)
+}
+
+func (q *Queue) lack(w Work, seen []Work) Lack {
 	q.wait(w)
 	running, taken := q.running(seen)
 	if !slices.Contains(q.startable(running, taken), w.Key) {
@@ -62,7 +77,6 @@ func (q *Queue) Start(w Work, seen ...Work) Lack {
 		}
 	}
 	delete(q.waiting, w.Key)
-	q.started[w.Key] = w
 	return Nothing
 }
 
