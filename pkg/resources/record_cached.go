@@ -24,9 +24,9 @@ const (
 	recordTooLarge = "tooLarge"
 )
 
-// CachedRecord returns what the controller keeps in memory of a ConfigMap. Any user may give one the labels of a record,
-// so the name decides: of a ConfigMap that is not called as a record, and of one that is larger than a record ever is, only
-// what tells it apart is kept. A digest takes the place of the declaration, which is compared and not read.
+// CachedRecord returns what the controller keeps in memory of a ConfigMap. Any user may give a ConfigMap the labels of a
+// record, so the name decides. Without that name, or if the ConfigMap is larger than a record ever is, the controller
+// keeps its name and UID only. A digest takes the place of the declaration, which is compared and not read.
 func CachedRecord(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	cut := &corev1.ConfigMap{ObjectMeta: metav1.ObjectMeta{
 		Namespace: cm.Namespace, Name: cm.Name, UID: cm.UID, ResourceVersion: cm.ResourceVersion,
@@ -48,8 +48,8 @@ func CachedRecord(cm *corev1.ConfigMap) *corev1.ConfigMap {
 			putAll(&kept.Data, map[string]string{key: value})
 		}
 	}
-	if declared, has := kept.Data[recordDeclaration]; has {
-		kept.Data[recordDeclaration] = digestOf(declared)
+	if text, has := kept.Data[recordDeclaration]; has {
+		kept.Data[recordDeclaration] = digestOf(text)
 	}
 	if len(kept.Data) == 0 && len(cm.Data)+len(cm.BinaryData) > 0 {
 		kept.Data = map[string]string{recordOthers: ""}
@@ -62,11 +62,11 @@ func CachedRecord(cm *corev1.ConfigMap) *corev1.ConfigMap {
 }
 
 // digestOf returns what stands for a declaration in the cache; a digest stands for itself.
-func digestOf(declared string) string {
-	if declared == "" || strings.HasPrefix(declared, "sha256:") {
-		return declared
+func digestOf(text string) string {
+	if text == "" || strings.HasPrefix(text, "sha256:") {
+		return text
 	}
-	sum := sha256.Sum256([]byte(declared))
+	sum := sha256.Sum256([]byte(text))
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

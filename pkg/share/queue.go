@@ -121,15 +121,15 @@ func (q *Queue) startable(running map[types.NamespacedName]bool, before map[stri
 		waiting = append(waiting, w)
 	}
 	slices.SortFunc(waiting, func(x, y waiter) int { return cmp.Or(x.Due.Compare(y.Due), cmp.Compare(x.arrived, y.arrived)) })
-	busy := map[types.NamespacedName]bool{}
+	chosen := map[types.NamespacedName]bool{}
 	var fit []types.NamespacedName
 	for _, w := range waiting {
 		lack := q.places.lack(taken, w.Key.Namespace)
 		if lack == OfAll {
 			break
 		}
-		if lack == Nothing && !running[w.Cluster] && !busy[w.Cluster] {
-			busy[w.Cluster] = true
+		if lack == Nothing && !running[w.Cluster] && !chosen[w.Cluster] {
+			chosen[w.Cluster] = true
 			taken[w.Key.Namespace]++
 			fit = append(fit, w.Key)
 		}

@@ -94,7 +94,7 @@ func TestHostileNamespace(t *testing.T) {
 	}
 }
 
-// honestly creates and gets clusters, none of which may be rejected, and returns how long that took.
+// honestly creates and gets clusters, and returns how long that took. No request may be rejected.
 func honestly(t *testing.T, client versioned.Interface, namespace, prefix string) time.Duration {
 	t.Helper()
 	clusters := client.EtcdV1beta2().EtcdClusters(namespace)

@@ -86,7 +86,7 @@ const (
 	ReasonSourceLost Reason = recovery.ReasonSourceLost
 	// ReasonStaleObservation: for minutes, Kubernetes or etcd has contradicted what the controller observed, so the next step was not carried out. Ends when both agree.
 	ReasonStaleObservation Reason = "StaleObservation"
-	// ReasonTooManyDefragmentations: as many clusters defragment as the controller lets, in all or in a namespace. Ends when another one has ended.
+	// ReasonTooManyDefragmentations: as many clusters defragment as the controller lets, in all or in a namespace. Ends when another defragmentation has ended.
 	ReasonTooManyDefragmentations Reason = "TooManyDefragmentations"
 	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.
 	ReasonUnmanagedMember Reason = "UnmanagedMember"
