@@ -43,10 +43,10 @@ type Cluster struct {
 	// status still had one.
 	UnreadFor time.Duration
 	// ReadError says why the member list could not be read. Denied is true if etcd's own
-	// authorization rejected the request.
-	ReadError string
-	Denied    bool
-	Options   Options
+	// authorization rejected the request, ListTooLarge if a member responded with a list that is not used.
+	ReadError            string
+	Denied, ListTooLarge bool
+	Options              Options
 }
 
 // Member is one member of etcd.

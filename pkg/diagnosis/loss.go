@@ -35,6 +35,8 @@ const (
 	ReasonRestoreCutover = "RestoreCutover"
 	// ReasonEtcdDenied: etcd's own authorization rejects the controller.
 	ReasonEtcdDenied = "EtcdDenied"
+	// ReasonMemberListTooLarge: etcd lists more than the controller reads.
+	ReasonMemberListTooLarge = "MemberListTooLarge"
 )
 
 // ElectionGrace is how long voters that respond may know no leader until the quorum counts as
@@ -148,6 +150,8 @@ func (c *Cluster) lossByStatus() Loss {
 			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down+leaderless, len(voters), need) + c.lossByList() + c.missingProof(),
 			Remediation: c.howToResume() + c.howToProve(),
 		}
+	case c.ListTooLarge:
+		return c.unreadableList()
 	case c.Denied:
 		return Loss{
 			Reason: ReasonEtcdDenied, Remedy: RemedyGrantAccess,
@@ -163,9 +167,19 @@ func (c *Cluster) lossByStatus() Loss {
 	}
 }
 
+// unreadableList is not a loss: a member responds, and its list is not used.
+func (c *Cluster) unreadableList() Loss {
+	return Loss{
+		Reason: ReasonMemberListTooLarge, Remedy: RemedyShrinkList,
+		Message: "etcd responds with a member list that the controller does not use" + because(c.ReadError) + ".", Remediation: ShrinkList,
+	}
+}
+
 // lossOfUnknownMembers is the loss of a cluster without a known member.
 func (c *Cluster) lossOfUnknownMembers() Loss {
 	switch {
+	case c.ListTooLarge:
+		return c.unreadableList()
 	case c.MayHaveUnmanaged:
 		return Loss{
 			Reason: ReasonEtcdUnreachable, Remedy: RemedyCheckNetwork,

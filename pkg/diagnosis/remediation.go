@@ -28,6 +28,8 @@ const (
 	RemedyRestore Remedy = "Restore"
 	// RemedyGrantAccess: etcd rejects the controller.
 	RemedyGrantAccess Remedy = "GrantAccess"
+	// RemedyShrinkList: etcd lists more than the controller reads.
+	RemedyShrinkList Remedy = "ShrinkList"
 	// RemedyCheckNetwork: the network between controller and members may be the cause.
 	RemedyCheckNetwork Remedy = "CheckNetwork"
 )
@@ -47,6 +49,9 @@ const (
 	// GrantAccess says what lets the controller in where etcd's own authorization is on.
 	GrantAccess = "etcd's own authorization accepts the controller only as its user root. Use a client certificate with that common name, " +
 		"which spec.TLS.auto issues. Without certificates, disable the authorization (etcdctl auth disable)."
+	// ShrinkList says what makes a member list readable that is too large.
+	ShrinkList = "Find out which program responds at the client ports of the members. If it is their etcd, remove the members and URLs that are not in use, " +
+		"with `etcdctl member remove` and `etcdctl member update`. The controller reads at most 64 members, 64 URLs of each, and 1 KiB of a name or URL."
 	// ConfirmNodeOff says how a person supplies the evidence that an unresponsive node cannot
 	// supply.
 	ConfirmNodeOff = "If the node is switched off permanently, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."

@@ -41,9 +41,10 @@ func declarationOf(c *v1beta2.EtcdCluster) string {
 	return string(text)
 }
 
-// RecordsDeclaration is true if the record holds what c declares now, or cannot hold it.
-func RecordsDeclaration(c *v1beta2.EtcdCluster, live *corev1.ConfigMap) bool {
-	return live.Data[recordDeclaration] == declarationOf(c)
+// RecordsDeclaration is true if the record holds what c declares now, or cannot hold it. The record may come from the
+// cache, which has the digest only.
+func RecordsDeclaration(c *v1beta2.EtcdCluster, record *corev1.ConfigMap) bool {
+	return digestOf(record.Data[recordDeclaration]) == digestOf(declarationOf(c))
 }
 
 // RecordedCluster returns the EtcdCluster that a record describes, with its UID, by which its

@@ -84,6 +84,11 @@ const (
 	recordSuffix = "-record"
 )
 
+var recordKeys = []string{
+	recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack,
+	recordRotation, recordCorruptVoters, recordUnwritten, recordDeclaration,
+}
+
 // bootstrapSuffix is as long as the random part of the names of other members.
 const bootstrapSuffix = 10
 
@@ -108,7 +113,7 @@ func RecordConfigMap(c *v1beta2.EtcdCluster, r Record) *corev1.ConfigMap {
 // of others stay.
 func WithRecord(c *v1beta2.EtcdCluster, live *corev1.ConfigMap, r Record) *corev1.ConfigMap {
 	cm := live.DeepCopy()
-	for _, key := range []string{recordClusterUID, recordBootstrapMember, recordClusterID, recordLog, recordRecovery, recordRecoveries, recordRemoved, recordRestores, recordPutBack, recordRotation, recordCorruptVoters, recordUnwritten, recordDeclaration} {
+	for _, key := range recordKeys {
 		delete(cm.Data, key)
 	}
 	cm.Data = merged(cm.Data, r.data(c))

@@ -1,7 +1,8 @@
 // Copyright The etcd-operator Authors.
 // SPDX-License-Identifier: Apache-2.0
 
-// Package share divides what all namespaces share, so that one namespace leaves room for the others: Limiter rejects work
-// beyond a share, Queue lets it wait, and Turns is a queue in which namespaces take turns. It has no clock and does no I/O.
+// Package share divides what all namespaces share, so that one namespace leaves room for the others. Limiter rejects work
+// beyond a share, and Queue lets it wait. Turns is a queue in which namespaces take turns. The package has no clock and does
+// no I/O.
 // Start at places.go.
 package share

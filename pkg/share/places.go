@@ -7,8 +7,8 @@ import (
 	"sync"
 )
 
-// Places are the places for work that runs at the same time. A namespace takes a place while it has fewer than are free: one
-// namespace alone takes half of them, several take less each, and one place is left for the namespace that comes next.
+// Places are the places for work that runs at the same time. A namespace takes a place while it has fewer than are free.
+// One namespace alone takes half of them, several take less each, and one place is left for the namespace that comes next.
 type Places struct {
 	// Total is how many places there are, for all namespaces.
 	Total int
@@ -16,7 +16,7 @@ type Places struct {
 	Undivided bool
 }
 
-// Divided returns places of which one namespace takes half.
+// Divided returns places that the namespaces share: one of them takes half.
 func Divided(total int) Places { return Places{Total: total} }
 
 // Lack says why there is no place for a work.

@@ -49,6 +49,21 @@ func NewQueue(p Places) *Queue {
 func (q *Queue) Start(w Work, seen ...Work) Lack {
 	q.mu.Lock()
 	defer q.mu.Unlock()
+	lack := q.lack(w, seen)
+	if lack == Nothing {
+		q.started[w.Key] = w
+	}
+	return lack
+}
+
+// Lack says what Start would say, and lets the work wait for what lacks. It takes no place.
+func (q *Queue) Lack(w Work, seen ...Work) Lack {
+	q.mu.Lock()
+	defer q.mu.Unlock()
+	return q.lack(w, seen)
+}
+
+func (q *Queue) lack(w Work, seen []Work) Lack {
 	q.wait(w)
 	running, taken := q.running(seen)
 	if !slices.Contains(q.startable(running, taken), w.Key) {
@@ -62,7 +77,6 @@ func (q *Queue) Start(w Work, seen ...Work) Lack {
 		}
 	}
 	delete(q.waiting, w.Key)
-	q.started[w.Key] = w
 	return Nothing
 }
 
@@ -107,15 +121,15 @@ func (q *Queue) startable(running map[types.NamespacedName]bool, before map[stri
 		waiting = append(waiting, w)
 	}
 	slices.SortFunc(waiting, func(x, y waiter) int { return cmp.Or(x.Due.Compare(y.Due), cmp.Compare(x.arrived, y.arrived)) })
-	busy := map[types.NamespacedName]bool{}
+	chosen := map[types.NamespacedName]bool{}
 	var fit []types.NamespacedName
 	for _, w := range waiting {
 		lack := q.places.lack(taken, w.Key.Namespace)
 		if lack == OfAll {
 			break
 		}
-		if lack == Nothing && !running[w.Cluster] && !busy[w.Cluster] {
-			busy[w.Cluster] = true
+		if lack == Nothing && !running[w.Cluster] && !chosen[w.Cluster] {
+			chosen[w.Cluster] = true
 			taken[w.Key.Namespace]++
 			fit = append(fit, w.Key)
 		}

@@ -11,7 +11,7 @@ import (
 	"k8s.io/apimachinery/pkg/types"
 )
 
-// TestShares: what namespaces take that want everything, one after the other, and what is left for one more.
+// TestShares: how many places namespaces take that want all of them, one namespace after the other.
 func TestShares(t *testing.T) {
 	t.Parallel()
 	for _, test := range []struct {

@@ -17,6 +17,7 @@ import (
 	"golang.org/x/sync/errgroup"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/rest"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
@@ -30,6 +31,7 @@ func userClient(t *testing.T, user string) versioned.Interface {
 	if err != nil {
 		t.Fatal(err)
 	}
+	config.WarningHandler = rest.NoWarnings{}
 	client, err := versioned.NewForConfig(config)
 	if err != nil {
 		t.Fatal(err)

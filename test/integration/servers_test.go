@@ -12,6 +12,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"strconv"
 	"syscall"
 	"time"
 
@@ -147,6 +148,9 @@ func (e *environment) startServer(ctx context.Context, args ...string) (err erro
 	return e.server.WaitReady(ctx, e.serverURL()+"/readyz", e.serverTrust)
 }
 
+// objectLimit is how many objects of one kind a tenant may have, so that a test reaches it soon.
+const objectLimit = 200
+
 // launch starts our program with the rights of its ServiceAccount and no more.
 func (e *environment) launch(name string, port int, args ...string) (*servers.Process, error) {
 	config, err := e.configFor(serverUser, "system:serviceaccounts", "system:serviceaccounts:"+namespace)
@@ -165,6 +169,7 @@ func (e *environment) launch(name string, port int, args ...string) (*servers.Pr
 		"--authentication-kubeconfig=" + kubeconfig,
 		"--authorization-kubeconfig=" + kubeconfig,
 		"--shutdown-delay-duration=0s",
+		"--namespace-object-limit=" + strconv.Itoa(objectLimit),
 		"-v=2",
 	}, args...)...)
 }

@@ -24,6 +24,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
 )
 
@@ -285,4 +286,5 @@ type idle struct{}
 
 func (idle) Start(types.NamespacedName, string, func(context.Context) error) {}
 func (idle) Last(types.NamespacedName) (id string, done bool, err error)     { return "", false, nil }
+func (idle) Lack(types.NamespacedName) share.Lack                            { return share.Nothing }
 func (idle) Forget(types.NamespacedName)                                     {}

@@ -44,8 +44,8 @@ type Budget struct {
 	Bytes int64
 	// Objects is how many objects of one kind a namespace may have. 0 means no limit.
 	Objects int
-	// MayExceed is true if the user of the request may write beyond the limits. It is asked only where a limit would
-	// reject the write.
+	// MayExceed is true if the user of the request may write beyond the limits. The storage calls it only where a limit
+	// would reject the write.
 	MayExceed func(ctx context.Context, resource schema.GroupResource) bool
 	Clock     clock.PassiveClock
 }

@@ -153,7 +153,7 @@ func TestWritesOfANamespace(t *testing.T) {
 	for name, ctx := range map[string]context.Context{
 		"another namespace":   as(t.Context(), "b", "update", ""),
 		"a status":            as(t.Context(), "a", "update", "status"),
-		"who may exceed it":   as(t.Context(), "a", "update", "", "may-exceed"),
+		"may exceed it":       as(t.Context(), "a", "update", "", "may-exceed"),
 		"a graceful deletion": as(t.Context(), "a", "delete", ""),
 	} {
 		if err := update(ctx, s, "/etcdclusters/"+request.NamespaceValue(ctx)+"/x", anyVersion(inner)); err != nil {
@@ -261,7 +261,7 @@ func TestObjectsOfANamespace(t *testing.T) {
 	}
 	for name, ctx := range map[string]context.Context{
 		"another namespace": as(t.Context(), "b", "create", ""),
-		"who may exceed it": as(t.Context(), "a", "create", "", "may-exceed"),
+		"may exceed it":     as(t.Context(), "a", "create", "", "may-exceed"),
 	} {
 		if err := put(ctx, 20); err != nil {
 			t.Errorf("%s: %v", name, err)

@@ -43,7 +43,7 @@ func measure(obj runtime.Object) *measured {
 	return &m
 }
 
-// costOf returns the cost of writing obj in place of what was there; nil if there was nothing.
+// costOf returns the cost of writing obj in place of an object with these measures; nil for a new object.
 func costOf(was *measured, obj runtime.Object) cost {
 	now, grows := measure(obj), amount{}
 	if was == nil {

@@ -74,6 +74,16 @@ func (t *Tasks) Start(key types.NamespacedName, id string, do func(context.Conte
 	})
 }
 
+// Lack implements cluster.Background.
+func (t *Tasks) Lack(key types.NamespacedName) share.Lack {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if last := t.last[key]; t.ctx == nil || (last != nil && !last.done) {
+		return share.Nothing
+	}
+	return t.queue.Lack(share.Work{Key: key, Cluster: key})
+}
+
 // finish records how a task has ended and returns the clusters that may start one now. They wait no longer: one whose
 // operation was cancelled meanwhile holds no place.
 func (t *Tasks) finish(key types.NamespacedName, ended *task, err error) []types.NamespacedName {

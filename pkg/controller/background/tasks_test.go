@@ -148,6 +148,14 @@ func TestShareOfANamespace(t *testing.T) {
 				running++
 			}
 		}
+		if lack := tasks.Lack(types.NamespacedName{Namespace: "greedy", Name: strconv.Itoa(2*maxTasks - 1)}); lack != share.OfNamespace {
+			t.Errorf("of what the greedy namespace needs lacks %d", lack)
+		}
+		for range 2 * maxTasks { // looking takes no place
+			if lack := tasks.Lack(types.NamespacedName{Namespace: "third", Name: "a"}); lack != share.Nothing {
+				t.Errorf("of what a third namespace needs lacks %d", lack)
+			}
+		}
 		if id, _, _ := tasks.Last(honest); id == "" || running != maxTasks/2 {
 			t.Errorf("%d tasks of the greedy namespace run, and %q of the other", running, id)
 		}

@@ -26,7 +26,7 @@ func (r *Reconciler) whyWait(w share.Work, lack share.Lack) *planner.Wait {
 	case share.OfNamespace:
 		return &planner.Wait{Reason: planner.ReasonTooManyBackups, Message: fmt.Sprintf("as many backups run in namespace %s as there are free places, which are for other namespaces (--max-concurrent-backups=%d)", w.Key.Namespace, r.Places.Total)}
 	case share.OfAll:
-		return &planner.Wait{Reason: planner.ReasonTooManyBackups, Message: fmt.Sprintf("%d backups run, or are due before this one, which is the limit (--max-concurrent-backups)", r.Places.Total)}
+		return &planner.Wait{Reason: planner.ReasonTooManyBackups, Message: fmt.Sprintf("%d backups run, or are due before this backup, which is the limit (--max-concurrent-backups)", r.Places.Total)}
 	case share.Nothing:
 	}
 	return nil

@@ -12,6 +12,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // defragTimeout bounds the defragmentation of one member. etcd writes some hundred
@@ -25,7 +26,22 @@ func lastTask(r *run) planner.Task {
 	if err != nil {
 		task.Err = err.Error()
 	}
+	if op := r.seen.Cluster.Status.Operation; op != nil && op.Type == v1beta2.OperationDefrag && !op.IsOver() {
+		task.NoPlace = noPlace(r.key.Namespace, r.Background.Lack(r.key))
+	}
 	return task
+}
+
+// noPlace says why there is no place for a defragmentation; empty if there is one.
+func noPlace(namespace string, lack share.Lack) string {
+	switch lack {
+	case share.Nothing:
+		return ""
+	case share.OfNamespace:
+		return "as many clusters of namespace " + namespace + " defragment as there are free places, which are for other namespaces"
+	case share.OfCluster, share.OfAll:
+	}
+	return "as many clusters defragment as the controller lets"
 }
 
 // defragment starts the task; the next reconcile reads its result.

@@ -66,7 +66,8 @@ func useUncachedRecord(ctx context.Context, r *run) error {
 	if err != nil {
 		return fmt.Errorf("read ConfigMap %s: %w", name, err)
 	}
-	if !resources.OwnsRecord(r.seen.Cluster, live) {
+	// The cache must show it as owned, too: it does not, while the ConfigMap is too large.
+	if !resources.OwnsRecord(r.seen.Cluster, resources.CachedRecord(live)) {
 		return fmt.Errorf("ConfigMap %s exists: %w", name, reconcile.ErrNotOwned)
 	}
 	// One without an owner stays until the cluster is deleted, so there must be a cluster.

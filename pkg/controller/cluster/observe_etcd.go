@@ -243,6 +243,7 @@ func readMembers(ctx context.Context, r *run) {
 		klog.FromContext(ctx).V(2).Info("No linearizable member list", "err", err)
 		r.seen.Etcd.Err = err.Error()
 		r.seen.Etcd.Denied = r.seen.Etcd.Denied || errors.Is(err, etcd.ErrDenied)
+		r.seen.Etcd.ListTooLarge = errors.Is(err, etcd.ErrTooLarge)
 		return
 	}
 	r.seen.useMembership(membership)

@@ -123,6 +123,18 @@ func TestDenied(t *testing.T) {
 	}
 }
 
+// TestListTooLarge: a member that responds with too large a list is no member that does not respond.
+func TestListTooLarge(t *testing.T) {
+	t.Parallel()
+	follows := etcd.StatusResult{Health: etcd.MemberHealth{ID: 1, Leader: 7}}
+	for _, kind := range []error{etcd.ErrTooLarge, etcd.ErrUnavailable} {
+		s, _ := observeParted(t, map[string]etcd.StatusResult{"c-a": follows}, &etcd.Error{Op: "list members", Kind: kind})
+		if s.Etcd.ListTooLarge != (kind == etcd.ErrTooLarge) { //nolint:errorlint // the kinds themselves
+			t.Errorf("%v: too large %t", kind, s.Etcd.ListTooLarge)
+		}
+	}
+}
+
 // TestVoterNeverBootstrapsAgain: the pod of a voter names only itself, whether the pod is
 // recreated or changed. A pod that names other members is recognised.
 func TestVoterNeverBootstrapsAgain(t *testing.T) {

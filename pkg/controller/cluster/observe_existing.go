@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"net"
 	"net/netip"
@@ -133,7 +134,7 @@ func readThroughOldMembers(ctx context.Context, r *run, statuses map[string]etcd
 	if err != nil {
 		r.seen.lastResort = nil
 		klog.FromContext(ctx).V(2).Info("The member list of the old members does not count", "err", err)
-		r.seen.Etcd.Err = err.Error()
+		r.seen.Etcd.Err, r.seen.Etcd.ListTooLarge = err.Error(), errors.Is(err, etcd.ErrTooLarge)
 		return
 	}
 	r.seen.useMembership(membership)

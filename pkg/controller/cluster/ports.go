@@ -15,6 +15,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // Cache reads what the informers hold; it may lag behind. Objects that it returns
@@ -165,6 +166,9 @@ type Background interface {
 	// Start runs a task unless one of the cluster runs, and puts the key back on the
 	// queue when it has ended.
 	Start(key types.NamespacedName, id string, task func(context.Context) error)
+	// Lack says what keeps Start from running a task of the cluster, and puts the key back on the queue when that
+	// has ended.
+	Lack(key types.NamespacedName) share.Lack
 	// Last returns the last task of the cluster, and whether and how it has ended.
 	Last(key types.NamespacedName) (id string, done bool, err error)
 	// Forget drops the last task of the cluster.

@@ -69,7 +69,7 @@ func newCaches(o *Options, c clients) (caches, error) {
 		jobs: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
 			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(transfers), informers.WithTransform(dropManagedFields)),
 		kube: informers.NewSharedInformerFactoryWithOptions(c.kubernetes, 0,
-			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(members), informers.WithTransform(dropManagedFields)),
+			informers.WithNamespace(o.Namespace), informers.WithTweakListOptions(members), informers.WithTransform(keepOwn)),
 		etcd: etcdinformers.NewSharedInformerFactoryWithOptions(c.etcd, 0,
 			etcdinformers.WithNamespace(o.Namespace), etcdinformers.WithTransform(dropManagedFields)),
 	}, nil
@@ -96,6 +96,14 @@ func dropManagedFields(object any) (any, error) {
 		meta.SetManagedFields(nil)
 	}
 	return object, nil
+}
+
+// keepOwn drops what is not the controller's from the objects of members: users may label what they like.
+func keepOwn(object any) (any, error) {
+	if cm, is := object.(*corev1.ConfigMap); is {
+		return resources.CachedRecord(cm), nil
+	}
+	return dropManagedFields(object)
 }
 
 // shard is what a controller runs for the clusters of its scope.
@@ -240,7 +248,7 @@ func newClusterLoop(
 		{clusters.Informer(), &v1beta2.EtcdCluster{}, keyOfItself},
 		{pods.Informer(), &corev1.Pod{}, keyOfMemberObject},
 		{services.Informer(), &corev1.Service{}, keyOfMemberObject},
-		{records.Informer(), &corev1.ConfigMap{}, keyOfMemberObject},
+		{records.Informer(), &corev1.ConfigMap{}, keyOfRecord},
 		{pvcs.Informer(), &corev1.PersistentVolumeClaim{}, keyOfMemberObject},
 		{budgets.Informer(), &policyv1.PodDisruptionBudget{}, keyOfMemberObject},
 		{slices.Informer(), nil, keyOfClientSlice},
@@ -307,6 +315,12 @@ func keyOfMemberObject(object metav1.Object) (types.NamespacedName, bool) {
 	labels := object.GetLabels()
 	name := cmp.Or(labels[resources.LabelCluster], labels[resources.LabelRecovery], labels[resources.LabelFenced])
 	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, name != ""
+}
+
+// keyOfRecord goes by the name: a label does not make a ConfigMap a record.
+func keyOfRecord(object metav1.Object) (types.NamespacedName, bool) {
+	name, is := resources.ClusterOfRecord(object.GetName())
+	return types.NamespacedName{Namespace: object.GetNamespace(), Name: name}, is
 }
 
 // keyOfClientSlice goes by the labels that an endpoint slice has from its service. Only

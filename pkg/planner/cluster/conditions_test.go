@@ -181,6 +181,10 @@ func TestLossIsExplained(t *testing.T) {
 	if s := Status(o, Decide(o)); s.BlockedBy == nil || s.BlockedBy.Reason != "EtcdDenied" || !strings.Contains(s.BlockedBy.Unblock, "root") {
 		t.Errorf("an etcd that rejects the controller is reported as %+v", s.BlockedBy)
 	}
+	o = observed(t, 3, "a b c", noQuorum, func(o *Observed) { o.Etcd.ListTooLarge, o.Etcd.Err = true, "65 members instead of at most 64" })
+	if s := Status(o, Decide(o)); s.BlockedBy == nil || s.BlockedBy.Reason != "MemberListTooLarge" || !strings.Contains(s.BlockedBy.Message, "65 members") || !strings.Contains(s.BlockedBy.Unblock, "etcdctl member remove") {
+		t.Errorf("a member list that is too large is reported as %+v", s.BlockedBy)
+	}
 	for members, want := range map[string]string{
 		"a b:nopod c:nopod":                       "restore a backup",
 		"a b:down c:down":                         "resumes untouched as soon as enough members come back",

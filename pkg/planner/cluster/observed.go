@@ -296,6 +296,8 @@ type Task struct {
 	// Done is true when it has ended, Err says why it failed.
 	Done bool
 	Err  string
+	// NoPlace says why a task could not start now, while an operation needs one; empty if it could.
+	NoPlace string
 }
 
 // Client is what is known of the Secret of a client in spec.clients, or of a client that was

@@ -29,6 +29,8 @@ type Etcd struct {
 	// Denied is true if a member has rejected the requests of the controller: etcd's own
 	// authorization is on and does not know the controller.
 	Denied bool
+	// ListTooLarge is true if a member responded with a list that is larger than that of any real etcd.
+	ListTooLarge bool
 	// Unasked is true if no member was queried: there is no usable client certificate.
 	Unasked bool
 	// VersionUndecided is true while a voter before 3.4 does not say a cluster version. It is

@@ -52,6 +52,8 @@ const (
 	ReasonImageVersion Reason = "ImageVersion"
 	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends when it has, or when another member replaces it because it does not advance.
 	ReasonLearnerCatchingUp Reason = "LearnerCatchingUp"
+	// ReasonMemberListTooLarge: etcd lists more members, or more or longer URLs, than the controller reads. Ends when the list is smaller.
+	ReasonMemberListTooLarge Reason = diagnosis.ReasonMemberListTooLarge
 	// ReasonNameConflict: an object of a name that this cluster needs exists and is not owned by it. Ends when that object is deleted.
 	ReasonNameConflict Reason = certificates.ReasonNameConflict
 	// ReasonNamespaceTerminating: the namespace is being deleted, so nothing can be created in it. Never ends.
@@ -84,6 +86,8 @@ const (
 	ReasonSourceLost Reason = recovery.ReasonSourceLost
 	// ReasonStaleObservation: for minutes, Kubernetes or etcd has contradicted what the controller observed, so the next step was not carried out. Ends when both agree.
 	ReasonStaleObservation Reason = "StaleObservation"
+	// ReasonTooManyDefragmentations: as many clusters defragment as the controller lets, in all or in a namespace. Ends when another defragmentation has ended.
+	ReasonTooManyDefragmentations Reason = "TooManyDefragmentations"
 	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.
 	ReasonUnmanagedMember Reason = "UnmanagedMember"
 	// ReasonVersionStep: etcd cannot move from the version that runs to the declared one in one step. Ends when spec.version changes.

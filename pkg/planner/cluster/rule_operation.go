@@ -56,10 +56,16 @@ func defrag(o *Observed, op *v1beta2.ClusterOperation) Plan {
 	return Plan{Operation: op, RequeueAfter: recheckNow, Draining: m.Name}
 }
 
-// prepareDefrag waits until clients can do without m.
+const endsWithAnother = "No action needed: it starts when another defragmentation has ended. After an hour the operation fails; request it again then."
+
+// prepareDefrag waits until there is a place for the task, and until clients can do without m. A member that waits for a
+// place serves.
 func prepareDefrag(o *Observed, m *Member) (Plan, bool) {
 	if plan, waits := awaitOthers(quorumOf(o), m); waits {
 		return plan, true
+	}
+	if o.Task.NoPlace != "" {
+		return wait(recheckSteady, ReasonTooManyDefragmentations, o.Task.NoPlace, endsWithAnother), true
 	}
 	return drain(o.Etcd.Members, o.Pods, m)
 }

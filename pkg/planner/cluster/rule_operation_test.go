@@ -42,6 +42,10 @@ func task(id string, done bool, err string) func(*Observed) {
 	return func(o *Observed) { o.Task = Task{ID: id, Done: done, Err: err} }
 }
 
+func noPlace(o *Observed) { o.Task = Task{NoPlace: "others defragment"} }
+
+func noPlaceBeside(o *Observed) { o.Task.NoPlace = "others defragment" }
+
 func cancelledByUser(id string) func(*Observed) {
 	return func(o *Observed) { o.Cluster.Annotations = map[string]string{resources.AnnotationCancelOperation: id} }
 }
@@ -69,6 +73,9 @@ func TestRuleOperation(t *testing.T) {
 		{"it begins", 3, "a b c", edits(askedFor(), result("b", isRunning)), "operation: Defragment b op/b"},
 		{"not when another member failed meanwhile", 3, "a b c:sick", edits(askedFor(), result("b", isRunning)), "operation: wait QuorumAtRisk"},
 		{"a member that leads by now hands over", 3, "a b:leads c", edits(askedFor(), result("b", isRunning)), "operation: MoveLeader b>a"},
+		{"no place for it", 3, "a b c", edits(askedFor(), noPlace), "operation: wait TooManyDefragmentations"},
+		{"no place by now", 3, "a b:leads c", edits(askedFor(), result("b", isRunning), noPlace), "operation: wait TooManyDefragmentations"},
+		{"its own place counts", 3, "a b c", edits(askedFor(), result("b", isRunning), task("op/b", false, ""), noPlaceBeside), "operation"},
 		{"it is at it", 3, "a b c", edits(askedFor(), result("b", isRunning), task("op/b", false, "")), "operation"},
 		{"another task was the last one", 3, "a b c", edits(askedFor(), result("b", isRunning), task("old/b", true, "")), "operation: Defragment b op/b"},
 		{"the next member is defragmented after the one before", 3, "a b c", edits(askedFor(), result("b", isRunning), task("op/b", true, "")), "operation"},

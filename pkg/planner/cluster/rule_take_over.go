@@ -6,6 +6,8 @@ package cluster
 import (
 	"fmt"
 	"strings"
+
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
 // beginWithExisting begins a cluster whose members join a running etcd. The record gets the ID of
@@ -14,6 +16,10 @@ import (
 func beginWithExisting(o *Observed) Plan {
 	if desiredSize(o.Cluster) == 0 {
 		return hibernateUnstarted(o)
+	}
+	if o.Etcd.ListTooLarge && !o.Etcd.Linearizable {
+		return wait(recheckWaiting, ReasonMemberListTooLarge,
+			"the etcd in spec.bootstrap.existing responds with a member list that the controller does not use: "+o.Etcd.Err, diagnosis.ShrinkList)
 	}
 	if !o.Etcd.Linearizable {
 		return wait(recheckWaiting, ReasonExistingEtcdUnreachable,

@@ -168,7 +168,11 @@ func (c *Cache) Service(_, name string) (*corev1.Service, error) {
 
 // ConfigMap implements cluster.Cache.
 func (c *Cache) ConfigMap(_, name string) (*corev1.ConfigMap, error) {
-	return cached[*corev1.ConfigMap](c, KindRecord, name)
+	record, err := cached[*corev1.ConfigMap](c, KindRecord, name)
+	if err != nil {
+		return nil, err
+	}
+	return resources.CachedRecord(record), nil
 }
 
 // HiddenPods implements cluster.Cache.

@@ -8,6 +8,8 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // task is the last task of a controller.
@@ -31,6 +33,9 @@ func (c *Manager) Start(_ types.NamespacedName, id string, do func(context.Conte
 		c.enqueue()
 	})
 }
+
+// Lack implements cluster.Background.
+func (c *Manager) Lack(types.NamespacedName) share.Lack { return share.Nothing }
 
 // Last implements cluster.Background.
 func (c *Manager) Last(types.NamespacedName) (id string, done bool, err error) {

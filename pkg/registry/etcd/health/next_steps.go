@@ -95,7 +95,7 @@ func (f *findings) quorumSteps() []v1beta2.NextStep {
 		}}, f.restoreSteps("If it is permanently lost:")...)
 	case diagnosis.RemedyRestore:
 		return f.restoreSteps(loss.Message)
-	case diagnosis.RemedyWaitForMembers, diagnosis.RemedyCheckNetwork, diagnosis.RemedyGrantAccess:
+	case diagnosis.RemedyWaitForMembers, diagnosis.RemedyCheckNetwork, diagnosis.RemedyGrantAccess, diagnosis.RemedyShrinkList:
 	}
 	return []v1beta2.NextStep{{
 		Why:     fmt.Sprintf("the cluster resumes untouched as soon as %d of its voters serve; do not delete pods or PVCs", diagnosis.Quorum(len(f.voters))),
