@@ -46,6 +46,22 @@ func TestArgs(t *testing.T) {
 	}
 }
 
+// TestArgsHoldNoVariables: the kubelet replaces $(NAME) in arguments.
+func TestArgsHoldNoVariables(t *testing.T) {
+	request := saveRequest()
+	request.Store.Key = "a/$(AWS_SECRET)/$x"
+	args, err := request.Args(CommandSave)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if strings.Contains(strings.Join(args, " "), "$") {
+		t.Errorf("arguments %q", args)
+	}
+	if got, err := RequestIn(args); err != nil || got.Store.Key != request.Store.Key {
+		t.Errorf("read %+v, %v", got, err)
+	}
+}
+
 func TestDecodeRequestIsStrict(t *testing.T) {
 	args, err := saveRequest().Args(CommandSave)
 	if err != nil {

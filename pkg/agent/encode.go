@@ -31,6 +31,8 @@ func (r *Request) Args(command Command) ([]string, error) {
 	if err != nil {
 		return nil, fmt.Errorf("writing the request: %w", err)
 	}
+	// The kubelet replaces $(NAME) in arguments by a variable of the container, which may be secret. A $ is only in strings.
+	raw = bytes.ReplaceAll(raw, []byte("$"), []byte(`\u0024`))
 	return []string{string(command), "--" + RequestFlag + "=" + string(raw)}, nil
 }
 

@@ -9,6 +9,7 @@ import (
 	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -63,7 +64,24 @@ func command(c *v1beta2.EtcdCluster, m MemberPod) []string {
 		args = append(args, optionArgs(o, has)...)
 		args = append(args, o.ExtraArgs...)
 	}
+	for i := range args {
+		args[i] = literal(args[i])
+	}
 	return args
+}
+
+// literal returns a text of a user for the command or the environment of a container. The kubelet replaces
+// $(NAME) in it by the value of a variable, which may come from a Secret, and etcd logs its flags. The kubelet
+// writes $$ as $.
+func literal(text string) string { return strings.ReplaceAll(text, "$", "$$") }
+
+// literalEnv returns variables of a user with their values as they are written.
+func literalEnv(env []corev1.EnvVar) []corev1.EnvVar {
+	written := slices.Clone(env)
+	for i := range written {
+		written[i].Value = literal(written[i].Value)
+	}
+	return written
 }
 
 // initialCluster joins the peers in the order of their names, so that the same set

@@ -49,9 +49,9 @@ func useJobPolicy(job *batchv1.Job, policy *v1beta2.JobPolicy) {
 	}
 }
 
-// addEnv adds the variables that a container does not have.
+// addEnv adds the variables of a user that a container does not have.
 func addEnv(container *corev1.Container, env []corev1.EnvVar) {
-	for _, variable := range env {
+	for _, variable := range literalEnv(env) {
 		if !slices.ContainsFunc(container.Env, func(own corev1.EnvVar) bool { return own.Name == variable.Name }) {
 			container.Env = append(container.Env, variable)
 		}

@@ -106,7 +106,7 @@ func container(c *v1beta2.EtcdCluster, m MemberPod) corev1.Container {
 		Image:           Image(c),
 		ImagePullPolicy: own.ImagePullPolicy,
 		Command:         command(c, m),
-		Env:             slices.Concat(tlsEnv(c), own.EtcdEnv, initialEnv()),
+		Env:             slices.Concat(tlsEnv(c), literalEnv(own.EtcdEnv), initialEnv()),
 		Resources:       own.Resources,
 		Ports: []corev1.ContainerPort{
 			{Name: "server", ContainerPort: PeerPort, Protocol: corev1.ProtocolTCP},

@@ -67,6 +67,33 @@ func TestHostileValuesStayInTheirArgument(t *testing.T) {
 	}
 }
 
+// TestNoVariablesAreExpanded: the kubelet writes what a user has written, and no value of another variable.
+func TestNoVariablesAreExpanded(t *testing.T) {
+	t.Parallel()
+	const evil = "$(SECRET) $$(SECRET) $x"
+	escaped := strings.ReplaceAll(evil, "$", "$$")
+	c := newCluster(version("3.6.16"), everyOption)
+	c.Spec.Etcd.ExtraArgs = []string{"--log-outputs=" + evil}
+	secret := corev1.EnvVar{Name: "SECRET", ValueFrom: &corev1.EnvVarSource{SecretKeyRef: &corev1.SecretKeySelector{Key: "k"}}}
+	c.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{secret, {Name: "ETCD_NAME", Value: evil}}}
+	pod := join(c)
+	etcd := &pod.Spec.Containers[0]
+	if !slices.Contains(etcd.Command, "--log-outputs="+escaped) {
+		t.Errorf("command %q", etcd.Command)
+	}
+	if !slices.ContainsFunc(etcd.Env, func(e corev1.EnvVar) bool { return e.Name == "ETCD_NAME" && e.Value == escaped }) {
+		t.Errorf("environment %v", etcd.Env)
+	}
+	if c.Spec.Pod.EtcdEnv[1].Value != evil {
+		t.Error("the spec was changed")
+	}
+	job := corev1.Container{}
+	addEnv(&job, []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: evil}})
+	if job.Env[0].Value != escaped {
+		t.Errorf("environment of a Job %v", job.Env)
+	}
+}
+
 func TestPodIsPure(t *testing.T) {
 	t.Parallel()
 	for name, c := range everyCluster() {

@@ -283,6 +283,8 @@ func clusterWideValues() valueCase {
 		"deletionProtection.policy": {
 			{set: "deletionProtection: {policy: false}", object: "ValidatingAdmissionPolicy//etcd-operator-deletion-protection", want: absent},
 			{set: "deletionProtection: {policy: false}", object: "ValidatingAdmissionPolicyBinding//etcd-operator-deletion-protection", want: absent},
+			{set: "deletionProtection: {policy: false}", object: "ValidatingAdmissionPolicy//etcd-operator-accounts", want: absent},
+			{set: "deletionProtection: {policy: false}", object: "ValidatingAdmissionPolicyBinding//etcd-operator-accounts", want: absent},
 		},
 		"existingEtcd.allowed": {{set: "existingEtcd: {allowed: false}", object: "ValidatingAdmissionPolicyBinding//etcd-operator-no-existing-etcd",
 			field: "spec.policyName", want: "etcd-operator-no-existing-etcd"}},

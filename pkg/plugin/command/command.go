@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/render"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/screen"
 )
 
 // app is one run of the program.
@@ -30,6 +31,7 @@ type app struct {
 
 // Run runs the command line and returns the exit code.
 func Run(ctx context.Context, args []string, s Surroundings) failure.Code {
+	s.Out, s.Err = screen.NewWriter(s.Out), screen.NewWriter(s.Err)
 	a := &app{Surroundings: s}
 	root := a.root()
 	root.SetArgs(args)

@@ -79,7 +79,7 @@ func TestErrorsOfEveryCommand(t *testing.T) {
 func TestForbiddenChanges(t *testing.T) {
 	for line, c := range map[string]struct{ method, path, role string }{
 		"backup main":           {http.MethodPost, "backup", "etcd-operator:edit"},
-		"restore main":          {http.MethodPost, "restore", "etcd-operator:edit"},
+		"restore main":          {http.MethodPost, "restore", "etcd-operator:restore"},
 		"recover main":          {http.MethodPost, "recover", "etcd-operator:recover"},
 		"restart main":          {http.MethodPost, "restart", "etcd-operator:edit"},
 		"defrag main":           {http.MethodPost, "defrag", "etcd-operator:edit"},

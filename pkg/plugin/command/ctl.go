@@ -22,6 +22,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/connect"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/screen"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -94,7 +95,11 @@ func (a *app) runEtcdctl(ctx context.Context, o *ctlOptions, t *target, args []s
 	if err != nil {
 		return err
 	}
-	err = a.Exec(ctx, t.Clients, pod, etcdctl(t.cluster, pod, o.member, args), in, a.Out, a.Err)
+	out := a.Out
+	if !a.OutTerminal {
+		out = screen.Raw(out) // values may be any bytes
+	}
+	err = a.Exec(ctx, t.Clients, pod, etcdctl(t.cluster, pod, o.member, args), in, out, a.Err)
 	var exit exec.CodeExitError
 	if errors.As(err, &exit) {
 		return &failure.ExitError{Code: failure.Code(exit.Code), Err: fmt.Errorf("etcdctl in pod %s: %w", pod.Name, err)}

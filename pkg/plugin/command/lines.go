@@ -11,6 +11,8 @@ import (
 	"io"
 
 	"golang.org/x/term"
+
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/screen"
 )
 
 // plainLines are the lines of an input that is no terminal.
@@ -69,11 +71,12 @@ type editor struct {
 }
 
 func newEditor(s Surroundings) *editor {
+	out := screen.Raw(s.Err) // the lines are those of the user
 	terminal := term.NewTerminal(struct {
 		io.Reader
 		io.Writer
-	}{&keys{s.In}, s.Err}, "")
-	e := &editor{terminal: terminal, out: s.Err, history: &history{History: terminal.History}, size: s.Size, raw: s.Raw}
+	}{&keys{s.In}, out}, "")
+	e := &editor{terminal: terminal, out: out, history: &history{History: terminal.History}, size: s.Size, raw: s.Raw}
 	terminal.History = e.history
 	return e
 }

@@ -136,6 +136,25 @@ func TestStatusWide(t *testing.T) {
 	golden(t, "status-wide", p.out.String())
 }
 
+// TestControlCharactersAreShown: a terminal obeys no text of a member, of a user of Kubernetes or of an error.
+func TestControlCharactersAreShown(t *testing.T) {
+	const evil = "\x1b]0;owned\x07\x1b[2Jall voters serve"
+	for _, isTerminal := range []bool{true, false} {
+		server := plugintest.New(t)
+		state := plugintest.Degraded()
+		state.Health.Members[0].Errors = []string{evil}
+		state.Cluster.Status.LastBackup.Name = evil
+		server.PutState(state)
+		server.Put("/api/v1/namespaces/prod/events", apierrors.NewBadRequest(evil))
+		p := newTerminal(t, server, isTerminal)
+		p.expect(p.run("status", "main"), failure.CodeDone, `\x1b]0;owned\x07\x1b[2Jall`)
+		p.run("why", "main")
+		if all := p.out.String() + p.err.String(); strings.Contains(all, "\x1b]") || strings.Contains(all, "\x1b[2J") {
+			t.Errorf("%q", all)
+		}
+	}
+}
+
 // TestStatusWithoutMembers: the status of the cluster is shown if its members cannot be
 // probed, and the cause.
 func TestStatusWithoutMembers(t *testing.T) {

@@ -17,6 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/render"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/screen"
 )
 
 // Codes for a screen that is drawn again without flicker.
@@ -118,7 +119,7 @@ func (a *app) watchStatus(ctx context.Context, o *statusOptions, read func(conte
 	defer ticker.Stop()
 	last := map[string]string{}
 	if a.OutTerminal && !o.isData() {
-		fmt.Fprint(a.Out, clearScreen)
+		screen.Code(a.Out, clearScreen)
 	}
 	for first := true; ; first = false {
 		list, err := read(ctx)
@@ -169,7 +170,7 @@ func (a *app) redraw(o *statusOptions, list []*report.Status, err error) {
 		lines = lines[:rows-1] // the screen would scroll otherwise
 	}
 	// The terminal cuts long lines: a line that wraps would not be cleared as one.
-	fmt.Fprint(a.Out, wrapOff+cursorHome+strings.ReplaceAll(strings.Join(lines, ""), "\n", clearRestOf)+clearToEnd+wrapOn)
+	screen.Code(a.Out, wrapOff+cursorHome+strings.ReplaceAll(screen.Text(strings.Join(lines, "")), "\n", clearRestOf)+clearToEnd+wrapOn)
 }
 
 // printLines writes a line for each cluster that has changed.

@@ -29,13 +29,21 @@ const (
 	roleView     = "etcd-operator:view"
 	roleEdit     = "etcd-operator:edit"
 	roleRecover  = "etcd-operator:recover"
+	roleRestore  = "etcd-operator:restore"
 	roleSnapshot = "etcd-operator:snapshot"
 )
 
 // role is a ClusterRole, and the role of a namespace that includes it.
 type role struct{ name, includedIn string }
 
-// roles maps a verb and a resource to the least role that gives the right.
+// broad are roles that give much more than one right, and what a holder of each may do besides. A user that may only
+// make backups gets a Role of that right instead.
+var broad = map[string]string{
+	roleEdit: "change and delete clusters, backups and restores",
+	"edit":   "change and delete most objects of the namespace",
+}
+
+// roles maps a verb and a resource to the least ClusterRole that gives the right.
 var roles = map[string]role{
 	"get etcdclusters":               {roleView, "view"},
 	"list etcdclusters":              {roleView, "view"},
@@ -47,7 +55,7 @@ var roles = map[string]role{
 	"get etcdclusters/scale":         {roleView, "view"},
 	"update etcdclusters/scale":      {roleEdit, "edit"},
 	"create etcdclusters/backup":     {roleEdit, "edit"},
-	"create etcdclusters/restore":    {roleEdit, "edit"},
+	"create etcdclusters/restore":    {roleRestore, ""},
 	"create etcdclusters/restart":    {roleEdit, "edit"},
 	"create etcdclusters/defrag":     {roleEdit, "edit"},
 	"create etcdclusters/replace":    {roleEdit, "edit"},
@@ -112,11 +120,32 @@ func forbidden(err error, right Right) string {
 	if !ok {
 		return text + "\nAsk an administrator for the right"
 	}
+	if may, found := broad[known.name]; found {
+		return text + ". An administrator types, for this right alone:\n" + grant(right) + "\nClusterRole " + known.name + " gives the right, and lets its holder " + may
+	}
 	text += "\nClusterRole " + known.name + " gives the right"
 	if known.includedIn != "" {
 		text += ", and so does the role " + known.includedIn + " of a namespace"
 	}
 	return text + ". An administrator types:\n  " + bind(known.name, right.Namespace)
+}
+
+// groups are the API groups of resources outside the core group, as kubectl writes them.
+var groups = map[string]string{
+	"etcdclusters": ".etcd.database.coreos.com", "etcdbackups": ".etcd.database.coreos.com", "etcdrestores": ".etcd.database.coreos.com",
+	"jobs": ".batch",
+}
+
+// grant returns the commands that give a user one right.
+func grant(right Right) string {
+	resource, subresource, _ := strings.Cut(right.Resource, "/")
+	name := strings.TrimSuffix(right.Verb+"-"+resource+"-"+subresource, "-")
+	where, kind := "-n "+right.Namespace+" ", ""
+	if right.Namespace == "" {
+		where, kind = "", "cluster"
+	}
+	return fmt.Sprintf("  kubectl %screate %srole %s --verb=%s --resource=%s\n  kubectl %screate %srolebinding %s --%srole=%s --user=USER",
+		where, kind, name, right.Verb, strings.TrimSuffix(resource+groups[resource]+"/"+subresource, "/"), where, kind, name, kind, name)
 }
 
 // bind returns the command that gives a user a role.

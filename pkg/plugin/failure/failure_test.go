@@ -61,6 +61,20 @@ func TestExplain(t *testing.T) {
 			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "list", Resource: "etcdclusters"}),
 			[]string{"in all namespaces", "kubectl create clusterrolebinding etcd-operator-view --clusterrole=etcd-operator:view --user=USER"},
 		},
+		"a right that only a role with many more gives": {
+			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "create", Resource: "etcdclusters/backup", Namespace: "prod"}),
+			[]string{"kubectl -n prod create role create-etcdclusters-backup --verb=create --resource=etcdclusters.etcd.database.coreos.com/backup\n",
+				"kubectl -n prod create rolebinding create-etcdclusters-backup --role=create-etcdclusters-backup --user=USER\n",
+				"ClusterRole etcd-operator:edit gives the right, and lets its holder change and delete clusters"},
+		},
+		"the same everywhere": {
+			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "create", Resource: "pods/exec"}),
+			[]string{"kubectl create clusterrole create-pods-exec --verb=create --resource=pods/exec\n", "kubectl create clusterrolebinding create-pods-exec --clusterrole=create-pods-exec --user=USER"},
+		},
+		"a restore": {
+			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "create", Resource: "etcdclusters/restore", Namespace: "prod"}),
+			[]string{"ClusterRole etcd-operator:restore gives the right. An administrator types"},
+		},
 		"a right that no role gives": {
 			failure.With(apierrors.NewForbidden(clusters, "c", errors.New("no")), failure.Right{Verb: "fly", Resource: "moons", Namespace: "x"}), []string{"Ask an administrator"},
 		},

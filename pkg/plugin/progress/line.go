@@ -10,6 +10,8 @@ import (
 	"time"
 
 	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/plugin/screen"
 )
 
 const (
@@ -95,10 +97,13 @@ func (l *Line) End(to io.Writer, outcome string) {
 	fmt.Fprintln(to, outcome)
 }
 
+// clearLine goes back to the beginning of the line and removes it.
+const clearLine = "\r\x1b[K"
+
 // Clear removes the line of a terminal.
 func (l *Line) Clear() {
 	if l.open {
-		fmt.Fprint(l.out, "\r\x1b[K")
+		screen.Code(l.out, clearLine)
 		l.open = false
 	}
 }
@@ -108,7 +113,8 @@ func (l *Line) rewrite(text string) {
 		text = cut(text, columns-1)
 	}
 	l.open = true
-	fmt.Fprint(l.out, "\r\x1b[K"+text)
+	screen.Code(l.out, clearLine)
+	fmt.Fprint(l.out, text)
 }
 
 // describe puts the text last: a terminal cuts the end of a line.

@@ -80,13 +80,29 @@ func (p *Prober) Discover(ctx context.Context, cluster *v1beta2.EtcdCluster) (*D
 	return found, nil
 }
 
+// maxObjects is how many pods, and how many PVCs, are read for one probe. A tenant chooses labels, and so how many
+// objects a list returns. No cluster has as many.
+const maxObjects = 256
+
 func selection(cluster *v1beta2.EtcdCluster) metav1.ListOptions {
-	return metav1.ListOptions{LabelSelector: labels.SelectorFromSet(resources.Labels(cluster.Name)).String()}
+	return metav1.ListOptions{LabelSelector: labels.SelectorFromSet(resources.Labels(cluster.Name)).String(), Limit: maxObjects}
+}
+
+// tooMany returns an error if a list is not complete. What it lacks may be members.
+func tooMany(list metav1.ListInterface, what string, cluster *v1beta2.EtcdCluster) error {
+	if list.GetContinue() == "" {
+		return nil
+	}
+	return fmt.Errorf("more than %d %s have the labels of this cluster; delete those that are not its own: kubectl get %s -n %s -l %s",
+		maxObjects, what, what, cluster.Namespace, selection(cluster).LabelSelector)
 }
 
 func (p *Prober) findPods(ctx context.Context, cluster *v1beta2.EtcdCluster, found *Discovery) error {
 	list, err := p.kube.CoreV1().Pods(cluster.Namespace).List(ctx, selection(cluster))
 	if err != nil {
+		return err
+	}
+	if err := tooMany(list, "pods", cluster); err != nil {
 		return err
 	}
 	for i := range list.Items {
@@ -100,6 +116,9 @@ func (p *Prober) findPods(ctx context.Context, cluster *v1beta2.EtcdCluster, fou
 func (p *Prober) findPVCs(ctx context.Context, cluster *v1beta2.EtcdCluster, found *Discovery) error {
 	list, err := p.kube.CoreV1().PersistentVolumeClaims(cluster.Namespace).List(ctx, selection(cluster))
 	if err != nil {
+		return err
+	}
+	if err := tooMany(list, "pvc", cluster); err != nil {
 		return err
 	}
 	for i := range list.Items {
