@@ -116,7 +116,7 @@ func goodBackups(b *v1beta2.EtcdBackup) []goodBackup {
 		all = append(all, goodBackup{v1beta2.LastBackup{
 			Name: b.Name, Time: *r.CompletionTime, Revision: r.Revision, Verified: r.Verified, VerifiedBy: r.VerifiedBy,
 			Unconfirmed: r.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(r.URI),
-		}, r.StartTime.Time, r.URI, "", ""})
+		}, r.StartTime.Time, r.URI, r.SHA256, ""})
 	}
 	return all
 }
@@ -265,7 +265,7 @@ func undated(b *v1beta2.EtcdBackup, revision *int64) (uri, sha256, version strin
 	}
 	for i := range s.History {
 		if r := &s.History[i]; r.Succeeded && r.Revision == *revision {
-			return r.URI, "", ""
+			return r.URI, r.SHA256, ""
 		}
 	}
 	return "", "", ""

@@ -53,6 +53,7 @@ func TestFindsKnownBugs(t *testing.T) {
 		bugsOfClocks(),
 		bugsOfFound(),
 		bugsOfWaits(),
+		bugsOfRetention(),
 	) {
 		t.Run(b.name, func(t *testing.T) {
 			start := time.Now()

@@ -249,7 +249,7 @@ func TestPeriodicBackup(t *testing.T) {
 		}
 		s.Now = scheduled.Add(300 * time.Second)
 	}
-	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 5 || h[1].Revision != 4 {
+	if h := s.Backup.Status.History; len(h) != 2 || h[0].Revision != 5 || h[1].Revision != 4 || h[1].SHA256 != "ab" {
 		t.Errorf("history %+v", h)
 	}
 	s.condition(ConditionRetentionApplied, metav1.ConditionTrue, "Pruned")

@@ -97,6 +97,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 		URI:            outcome.URI,
 		Revision:       outcome.Revision,
 		StoredSize:     outcome.StoredSize,
+		SHA256:         outcome.SHA256,
 		Verified:       outcome.Verified,
 		VerifiedBy:     outcome.VerifiedBy,
 		Unconfirmed:    outcome.Unconfirmed,

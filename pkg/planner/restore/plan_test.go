@@ -132,7 +132,7 @@ func fromBackup(revision *int64) func(*Observed) {
 			Status: v1beta2.BackupStatus{URI: "pvc://backups/p/b/new/snapshot.db", SHA256: "sum", EtcdRevision: 9, History: []v1beta2.BackupRecord{
 				{URI: "pvc://backups/p/b/new/snapshot.db", Revision: 9, Succeeded: true},
 				{Revision: 7},
-				{URI: "pvc://backups/p/b/old/snapshot.db", Revision: 5, Succeeded: true},
+				{URI: "pvc://backups/p/b/old/snapshot.db", Revision: 5, Succeeded: true, SHA256: "oldsum"},
 			}},
 		}
 	}
@@ -231,7 +231,7 @@ func TestDecide(t *testing.T) {
 		"no such EtcdBackup":    {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup = nil }}, "Verifying: wait BackupNotFound"},
 		"no good backup yet":    {[]func(*Observed){fromBackup(nil), func(o *Observed) { o.Backup.Status = v1beta2.BackupStatus{} }}, "Verifying: wait NoBackupYet"},
 		"newest of EtcdBackup":  {[]func(*Observed){fromBackup(nil)}, "Verifying: verify 1 of p/b/new/snapshot.db against " + target + " sum sum"},
-		"older one":             {[]func(*Observed){fromBackup(ptr.To[int64](5))}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target},
+		"older one":             {[]func(*Observed){fromBackup(ptr.To[int64](5))}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target + " sum oldsum"},
 		"a failed one":          {[]func(*Observed){fromBackup(ptr.To[int64](7))}, "Verifying: wait BackupNotFound"},
 		"the newest by name":    {[]func(*Observed){fromBackup(ptr.To[int64](9))}, "Verifying: verify 1 of p/b/new/snapshot.db against " + target + " sum sum"},
 		"one that failed later": {[]func(*Observed){fromBackup(ptr.To[int64](7)), func(o *Observed) { o.Backup.Status.History[1].URI = "pvc://backups/p/b/x" }}, "Verifying: wait BackupNotFound"},

@@ -34,10 +34,10 @@ func TestPruners(t *testing.T) {
 		want  string
 	}{
 		"Job of before, by name":     {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "backups", "p/b")}, "Verifying: wait BackupMayBeDeleted"},
-		"Job that keeps it, by name": {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "backups", "p/b", "pvc://backups/p/b/old/snapshot.db")}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target},
+		"Job that keeps it, by name": {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "backups", "p/b", "pvc://backups/p/b/old/snapshot.db")}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target + " sum oldsum"},
 		"Job that keeps another":     {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "backups", "p/b", "pvc://backups/p/b/new/snapshot.db")}, "Verifying: wait BackupMayBeDeleted"},
-		"Job of another EtcdBackup":  {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "backups", "p/b2")}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target},
-		"Job of another PVC":         {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "more", "p/b")}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target},
+		"Job of another EtcdBackup":  {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "backups", "p/b2")}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target + " sum oldsum"},
+		"Job of another PVC":         {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "more", "p/b")}, "Verifying: verify 1 of p/b/old/snapshot.db against " + target + " sum oldsum"},
 		"second of two Jobs":         {[]func(*Observed){fromBackup(ptr.To[int64](5)), prunes(pvc, "more", "p/b"), prunes(pvc, "backups", "p/b")}, "Verifying: wait BackupMayBeDeleted"},
 		"Job below the place":        {[]func(*Observed){prunes(s3, "bucket", "key/b")}, "Verifying: wait BackupMayBeDeleted"},
 		"Job that keeps the place":   {[]func(*Observed){prunes(s3, "bucket", "key/b", "s3://bucket/key")}, "Verifying: verify 1 of bucket/key against " + target},

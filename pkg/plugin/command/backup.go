@@ -122,6 +122,9 @@ func lookAtBackup(ctx context.Context, t *target, name, of string) (state, error
 		return state{}, fmt.Errorf("%w: %s; see kubectl -n %s describe etcdbackup %s", errBackup, status.Reason, backup.Namespace, name)
 	case v1beta2.BackupPhaseSucceeded:
 		outcome := fmt.Sprintf("Backup %s of %s is done: revision %d, %s stored as %s at %s", name, of, status.EtcdRevision, progress.Size(status.SnapshotSize), progress.Size(status.StoredSize), status.URI)
+		if status.SHA256 != "" {
+			outcome += ", SHA-256 " + status.SHA256
+		}
 		if status.Verified {
 			outcome += ", verified by " + string(status.VerifiedBy)
 		}

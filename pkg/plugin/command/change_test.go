@@ -200,9 +200,9 @@ func TestBackup(t *testing.T) {
 		"succeeds": {
 			states: []any{
 				backup(v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseRunning, Progress: &v1beta2.TransferProgress{Bytes: 1, TotalBytes: 2}}),
-				backup(v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseSucceeded, EtcdRevision: 12, SnapshotSize: 20 << 20, StoredSize: 3 << 20, URI: "s3://b/k", Verified: true, VerifiedBy: "Hash"}),
+				backup(v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseSucceeded, EtcdRevision: 12, SnapshotSize: 20 << 20, StoredSize: 3 << 20, URI: "s3://b/k", SHA256: "a1b2", Verified: true, VerifiedBy: "Hash"}),
 			},
-			want: "Backup main-1 of prod/main is done: revision 12, 20Mi stored as 3.0Mi at s3://b/k, verified by Hash.",
+			want: "Backup main-1 of prod/main is done: revision 12, 20Mi stored as 3.0Mi at s3://b/k, SHA-256 a1b2, verified by Hash.",
 		},
 		"fails": {
 			states: []any{backup(v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseFailed, Reason: "access denied"})},

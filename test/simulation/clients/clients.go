@@ -9,6 +9,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/labels"
 
+	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	simetcd "github.com/etcd-operator/etcd-operator/test/simulation/etcd"
 	"github.com/etcd-operator/etcd-operator/test/simulation/kubernetes"
@@ -36,11 +37,14 @@ type World struct {
 	Asked    map[string]string
 	// Uncopied are the restores without a pre-restore backup: no member responded when they were requested.
 	Uncopied map[string]bool
+	// Holds says what the retention keeps, and stored counts the backups that were stored.
+	Holds  Held
+	stored int
 }
 
 // New adds clients to a simulated Kubernetes.
 func New(w *kubernetes.World) *World {
-	return &World{World: w, Histories: map[string]*simetcd.History{}, Restores: map[string]bool{}, Asked: map[string]string{}, Uncopied: map[string]bool{}}
+	return &World{World: w, Histories: map[string]*simetcd.History{}, Restores: map[string]bool{}, Asked: map[string]string{}, Uncopied: map[string]bool{}, Holds: backup.Held}
 }
 
 // Client writes again and again through the service.

@@ -117,8 +117,9 @@ func (w *World) Ask(id, backup string) {
 	})
 }
 
-// BackUp stores what a serving member has applied, and writes that into the status.
-func (w *World) BackUp(name string) {
+// BackUp stores what a serving member has applied, and writes that into the status. The retention follows.
+func (w *World) BackUp() {
+	name := backupName(w.stored + 1)
 	for _, p := range w.Etcd.Processes {
 		if !p.Serves || !w.Standing(p.Dir.Lineage).Live {
 			continue
@@ -127,6 +128,8 @@ func (w *World) BackUp(name string) {
 		kubernetes.Edit(w.Store, kubernetes.KindCluster, schedules.ClusterName, func(c *v1beta2.EtcdCluster) {
 			c.Status.LastBackup = &v1beta2.LastBackup{Name: name, Time: metav1.NewTime(w.Now()), Verified: true}
 		})
+		w.stored++
+		w.prune()
 		return
 	}
 }

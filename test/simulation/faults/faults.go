@@ -82,9 +82,9 @@ func (w *World) CarryOut(e schedules.Event) {
 	case schedules.EventRecover:
 		w.RequestRecovery()
 	case schedules.EventBackup:
-		w.BackUp(fmt.Sprintf("backup-%d", len(w.Etcd.Backups)+1))
+		w.BackUp()
 	case schedules.EventRestore:
-		w.AskRestore(fmt.Sprintf("restore-%d", w.Recoveries), w.newest())
+		w.AskRestore(fmt.Sprintf("restore-%d", w.Recoveries), w.NewestBackup())
 	case schedules.EventTotalLoss:
 		w.destroyAll()
 	case schedules.EventStallLearner:
@@ -284,6 +284,3 @@ func (w *World) isolate(e schedules.Event) {
 		w.After(e.For, func() { delete(w.Etcd.Cut, p); w.Disturb() })
 	}
 }
-
-// newest is the name of the backup that was made last.
-func (w *World) newest() string { return fmt.Sprintf("backup-%d", len(w.Etcd.Backups)) }

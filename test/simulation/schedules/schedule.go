@@ -48,7 +48,9 @@ type Schedule struct {
 	// TakesBack is true if a person takes the PVCs of an earlier cluster back. Otherwise the person takes
 	// their label away, so that the cluster begins empty beside them.
 	TakesBack bool
-	Events    []Event
+	// KeepsBackups, if not 0, is how many backups the retention keeps. Only stories set it.
+	KeepsBackups int
+	Events       []Event
 }
 
 // VersionLines are the versions between which clusters move, oldest first.
