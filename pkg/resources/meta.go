@@ -40,6 +40,9 @@ const (
 const (
 	// AnnotationVersion on a pod is the version of etcd that it was made for.
 	AnnotationVersion = "etcd.version"
+	// AnnotationVersionBefore on a PVC is the version of etcd that its data is of, from when the pod is deleted for
+	// another version until the next pod is created. On that pod it says the same: no earlier pod had its version.
+	AnnotationVersionBefore = "etcd.database.coreos.com/version-before"
 	// AnnotationImage on a pod is the image that was requested for its etcd.
 	AnnotationImage = "etcd.database.coreos.com/image"
 	// AnnotationInitialCluster on a pod tells its etcd the members of the cluster, for the case

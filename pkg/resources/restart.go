@@ -35,6 +35,21 @@ func IsSettled(pod *corev1.Pod) bool {
 	return !noted || id != containerID(pod) || image == imageOf(pod)
 }
 
+// IsFirstOfVersion is true for the first pod with its version of etcd, as long as no container of etcd was created in it:
+// the data is of the version before.
+func IsFirstOfVersion(pod *corev1.Pod) bool {
+	if pod.Annotations[AnnotationVersionBefore] == "" {
+		return false
+	}
+	for i := range pod.Status.ContainerStatuses {
+		s := &pod.Status.ContainerStatuses[i]
+		if s.Name == ContainerName && (s.ContainerID != "" || s.RestartCount > 0 || s.State.Waiting == nil || s.LastTerminationState.Terminated != nil) {
+			return false
+		}
+	}
+	return true
+}
+
 // containerID returns the ID of the container of etcd that the kubelet reported last.
 func containerID(pod *corev1.Pod) string {
 	for i := range pod.Status.ContainerStatuses {

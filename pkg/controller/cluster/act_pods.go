@@ -65,11 +65,15 @@ func createPod(ctx context.Context, r *run, version string, m resources.MemberPo
 			return fmt.Errorf("read pod %s: %w", m.Name, err)
 		}
 	}
-	if err := recordVersion(ctx, r, m.Name, resources.Version(c)); err != nil {
+	before, err := recordVersionAfter(ctx, r, m.Name, resources.Version(c), "")
+	if err != nil {
 		return err
 	}
-	m = r.seen.certified(m)
-	err := submitPod(ctx, r, r.Platform.Member(c, resources.Pod(c, m)))
+	pod := resources.Pod(c, r.seen.certified(m))
+	if before != "" {
+		metav1.SetMetaDataAnnotation(&pod.ObjectMeta, resources.AnnotationVersionBefore, before)
+	}
+	err = submitPod(ctx, r, r.Platform.Member(c, pod))
 	if apierrors.IsAlreadyExists(err) {
 		live, getErr := r.Objects.GetPod(ctx, r.seen.Cluster.Namespace, m.Name)
 		if getErr != nil {

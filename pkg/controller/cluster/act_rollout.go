@@ -151,13 +151,17 @@ func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
 		return fmt.Errorf("pod %s runs: %w", a.Name, reconcile.ErrStale) // its volume is not marked for nothing
 	}
 	lowers := a.Version != "" && lowersVersion(r, a.Name, a.Version)
+	if seen := r.seen.podOf(a.Name); lowers && seen != nil && seen.Unstarted && !pod.Unstarted {
+		return fmt.Errorf("pod %s has started since it was observed: %w", a.Name, reconcile.ErrStale)
+	}
+	before := dataVersion(r, &pod)
 	if a.Version != "" && !lowers {
-		if err := recordVersion(ctx, r, a.Name, a.Version); err != nil {
+		if _, err := recordVersionAfter(ctx, r, a.Name, a.Version, before); err != nil {
 			return err
 		}
 	}
 	only := metav1.Preconditions{UID: &live.UID}
-	if pod.Role == planner.PodDraining {
+	if pod.Role == planner.PodDraining || pod.Unstarted {
 		only.ResourceVersion = &live.ResourceVersion
 	}
 	if a.Mode == planner.RestartIdle {
@@ -170,7 +174,7 @@ func recreatePod(ctx context.Context, r *run, a planner.RecreatePod) error {
 		return reconcile.StaleOnConflict(err)
 	}
 	if lowers {
-		if err := recordVersion(ctx, r, a.Name, a.Version); err != nil {
+		if _, err := recordVersionAfter(ctx, r, a.Name, a.Version, before); err != nil {
 			return err
 		}
 	}
@@ -212,24 +216,56 @@ func lowersVersion(r *run, name, target string) bool {
 // used must not be given to an older version. So if another version is recorded than was
 // observed, the cache is behind, and the action is not carried out.
 func recordVersion(ctx context.Context, r *run, name, version string) error {
+	_, err := recordVersionAfter(ctx, r, name, version, "")
+	return err
+}
+
+// recordVersionAfter is recordVersion for a pod that is about to be deleted: the PVC also says of which version its data
+// is, until the next pod is created. It returns what the PVC has said of that if the version stays. So one pod
+// learns it, and it no longer counts once that pod was there.
+func recordVersionAfter(ctx context.Context, r *run, name, version, before string) (said string, err error) {
 	if resources.PVC(r.seen.Cluster, name) == nil {
-		return nil // the members of this cluster have no volumes
+		return "", nil // the members of this cluster have no volumes
 	}
 	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
 	if isNotFound(err) || (err == nil && !resources.Owns(r.seen.Cluster, live)) {
-		return nil
+		return "", nil
 	}
 	if err != nil {
-		return fmt.Errorf("read PVC %s: %w", name, err)
+		return "", fmt.Errorf("read PVC %s: %w", name, err)
 	}
-	if live.Annotations[resources.AnnotationVersion] == version {
-		return nil
+	if before == version {
+		before = ""
 	}
-	if i := slices.IndexFunc(r.seen.PVCs, func(p planner.PVC) bool { return p.UID == string(live.UID) }); i >= 0 &&
-		r.seen.PVCs[i].Version != live.Annotations[resources.AnnotationVersion] {
-		return fmt.Errorf("PVC %s was used by another version since it was observed: %w", name, reconcile.ErrStale)
+	said = live.Annotations[resources.AnnotationVersionBefore]
+	if stays := live.Annotations[resources.AnnotationVersion] == version; stays && said == before {
+		return said, nil
+	} else if !stays {
+		said = ""
+		if i := slices.IndexFunc(r.seen.PVCs, func(p planner.PVC) bool { return p.UID == string(live.UID) }); i >= 0 &&
+			r.seen.PVCs[i].Version != live.Annotations[resources.AnnotationVersion] {
+			return "", fmt.Errorf("PVC %s was used by another version since it was observed: %w", name, reconcile.ErrStale)
+		}
 	}
 	pvc := live.DeepCopy()
 	metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersion, version)
-	return updatePVC(ctx, r, pvc)
+	metav1.SetMetaDataAnnotation(&pvc.ObjectMeta, resources.AnnotationVersionBefore, before)
+	if before == "" {
+		delete(pvc.Annotations, resources.AnnotationVersionBefore)
+	}
+	return said, updatePVC(ctx, r, pvc)
+}
+
+// dataVersion is the version that the data of a member is of, as far as its pod and its PVC prove it; empty if they do
+// not. What the PVC says of a pod whose container was never created is a plan.
+func dataVersion(r *run, p *planner.Pod) string {
+	i := slices.IndexFunc(r.seen.PVCs, func(c planner.PVC) bool { return c.Name == p.Name && c.Owned })
+	switch {
+	case p.Unstarted:
+		return p.RanBefore
+	case i < 0 || r.seen.PVCs[i].Version != p.Version:
+		return ""
+	default:
+		return p.Version
+	}
 }

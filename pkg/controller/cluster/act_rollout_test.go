@@ -270,3 +270,36 @@ func TestOldCacheRecordsNoVersion(t *testing.T) {
 		}
 	}
 }
+
+// TestFirstPodOfVersion: the pod that is created for another version knows of which version the data is, until a
+// container of etcd is created in it. An image that was never pulled has not used the data. A second pod with that
+// version does not know it: the first one may have run.
+func TestFirstPodOfVersion(t *testing.T) {
+	t.Parallel()
+	k := &nursery{hiddenRecoveryMember: &hiddenRecoveryMember{oneMember: stopped()}}
+	k.pvc.UID, k.pvc.OwnerReferences = "pvc-uid", k.pod.OwnerReferences
+	k.pvc.Annotations = map[string]string{resources.AnnotationVersion: "3.6.11"}
+	s := &seen{Observed: planner.Observed{Cluster: k.cluster, PVCs: []planner.PVC{{Name: "c-a", UID: "pvc-uid", Owned: true, Version: "3.6.11"}}}}
+	do := func(a planner.Action) {
+		if err := carryOut(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: k, Etcd: k, Gate: k, Recorder: k}}, seen: s}, a); err != nil {
+			t.Fatal(err)
+		}
+		s.PVCs[0].Version = k.pvc.Annotations[resources.AnnotationVersion]
+	}
+	do(planner.RecreatePod{Name: "c-a", UID: "pod-uid", Version: "3.7.0", Mode: planner.RestartIdle})
+	k.pod = nil
+	for _, first := range []bool{true, false} {
+		do(planner.CreatePod{Name: "c-a", Peers: []string{"c-a"}, Version: "3.7.0", Joined: true})
+		pod := k.made
+		pulling := corev1.ContainerStatus{Name: resources.ContainerName, State: corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff"}}}
+		ended := pulling
+		ended.RestartCount = 1
+		for _, status := range []corev1.ContainerStatus{pulling, ended} {
+			pod.Status.ContainerStatuses = []corev1.ContainerStatus{status}
+			unstarted := first && status.RestartCount == 0
+			if p := observedPod(k.cluster, pod); p.Unstarted != unstarted || (p.RanBefore == "3.6.11") != unstarted || p.Version != "3.7.0" {
+				t.Errorf("first pod %t, %d restarts: unstarted %t, data of %q", first, status.RestartCount, p.Unstarted, p.RanBefore)
+			}
+		}
+	}
+}

@@ -333,7 +333,11 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		o.Waiting = untrusted.Text(p.Status.Reason + ": " + p.Status.Message) // such as Evicted
 	}
 	settled := resources.IsSettled(p)
-	o.Unstarted = !o.Running && !settled
+	first := resources.IsFirstOfVersion(p)
+	o.Unstarted = !o.Running && (!settled || first)
+	if first {
+		o.RanBefore = p.Annotations[resources.AnnotationVersionBefore]
+	}
 	o.Restarting, o.Ready = o.Running && !settled, isReady(p) && settled
 	return o
 }

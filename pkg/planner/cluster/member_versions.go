@@ -89,11 +89,12 @@ func (v memberVersions) mayRun(m *Member) *version.Version {
 	if m.Version != "" && p != nil && hasSettled(v.now, p) {
 		return has
 	}
-	if p == nil || !p.Unstarted {
-		has = newest(has, podVersion(p))
-		if m.Version == "" {
-			has = newest(has, pvcVersion(pvcByName(v.pvcs, m.Name)))
-		}
+	if p != nil && p.Unstarted {
+		return newest(has, parse(p.RanBefore))
+	}
+	has = newest(has, podVersion(p))
+	if m.Version == "" {
+		has = newest(has, pvcVersion(pvcByName(v.pvcs, m.Name)))
 	}
 	return has
 }

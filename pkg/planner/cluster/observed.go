@@ -174,8 +174,10 @@ type Pod struct {
 	// was changed since.
 	Restarting bool
 	// Unstarted is true if the image of the pod was changed and no container was created from
-	// the new image yet.
+	// the new image yet. It also is true for the first pod of a version without a container; RanBefore is the version that
+	// its data is of, if the pod says one.
 	Unstarted bool
+	RanBefore string
 	// Role is what the label of the pod says that its member is.
 	Role PodRole
 	// InEndpoints is true while the client Service leads to the pod.

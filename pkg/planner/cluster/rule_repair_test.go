@@ -19,6 +19,8 @@ func TestRuleRepair(t *testing.T) {
 		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait NoLeader"},
 		{"its image does not exist", 1, "a:outdated,sick", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"the image of the next minor version does not exist", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
+		{"the first pod of the next minor version has no container", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion), ranBefore(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
+		{"the same, and a status from before names an older version than that of the data", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid("3.5.27"), ranBefore(testVersion), wants("3.5.27")), "quorum: wait QuorumLost"},
 		{"the image of the next minor version may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "quorum: wait QuorumLost"},
 		{"the newer version stays if another member that the status names has neither pod nor PVC", 2, "a:claimv=3.7.0,podv=3.7.0,outdated,down b:nopod", edits(noQuorum, lastSaid(testVersion)), "quorum: FindMember b, wait QuorumLost"},
 		{"another member that has a PVC keeps the way back", 2, "a:claimv=3.7.0,podv=3.7.0,outdated,down b:claimv=" + testVersion + ",sick", edits(noQuorum, lastSaid(testVersion)),
@@ -64,6 +66,11 @@ func TestRuleRepair(t *testing.T) {
 		{"the same without a volume: its data would go", 1, "a:fills,down", edits(noQuorum), "quorum: wait QuorumLost"},
 		{"it goes", 3, "a:claim,stale,down,terminating", edits(noQuorum, unnamed), "quorum: wait QuorumLost"},
 	})
+}
+
+// ranBefore is a first pod that says which version its data is of.
+func ranBefore(version string) func(*Observed) {
+	return func(o *Observed) { o.Pods[0].RanBefore = version }
 }
 
 // unnamed is a cluster whose status has not named a member yet.

@@ -12,7 +12,7 @@ import (
 // keptAnnotations are those with values of the operator and of Kubernetes. Any other annotation
 // may hold a secret, such as kubectl.kubernetes.io/last-applied-configuration.
 var keptAnnotations = map[string]bool{
-	resources.AnnotationVersion: true, resources.AnnotationImage: true, resources.AnnotationAdmittedImage: true, resources.AnnotationPutBack: true,
+	resources.AnnotationVersion: true, resources.AnnotationVersionBefore: true, resources.AnnotationImage: true, resources.AnnotationAdmittedImage: true, resources.AnnotationPutBack: true,
 	resources.AnnotationInitialCluster: true, resources.AnnotationInitialState: true, resources.AnnotationTemplate: true,
 	resources.AnnotationCancelOperation: true, resources.AnnotationSuperseded: true, resources.AnnotationClusterUID: true,
 	resources.AnnotationImageRegistry: true, resources.AnnotationMembership: true, resources.AnnotationRetained: true,
