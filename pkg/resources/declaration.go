@@ -41,9 +41,19 @@ func declarationOf(c *v1beta2.EtcdCluster) string {
 	return string(text)
 }
 
-// RecordsDeclaration is true if the record holds what c declares now, or cannot hold it.
+// RecordsDeclaration is true if the record holds what c declares now, or cannot hold it. What another release has written
+// in another way, such as without a field that is false, means the same.
 func RecordsDeclaration(c *v1beta2.EtcdCluster, live *corev1.ConfigMap) bool {
-	return live.Data[recordDeclaration] == declarationOf(c)
+	text, want := live.Data[recordDeclaration], declarationOf(c)
+	if text == want {
+		return true
+	}
+	var d declaration
+	if json.Unmarshal([]byte(text), &d) != nil {
+		return false
+	}
+	again, err := json.Marshal(d)
+	return err == nil && string(again) == want
 }
 
 // RecordedCluster returns the EtcdCluster that a record describes, with its UID, by which its
