@@ -6,6 +6,7 @@ package resources
 import (
 	"crypto/sha256"
 	"encoding/hex"
+	"encoding/json"
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
@@ -61,12 +62,20 @@ func CachedRecord(cm *corev1.ConfigMap) *corev1.ConfigMap {
 	return kept
 }
 
-// digestOf returns what stands for a declaration in the cache; a digest stands for itself.
+// digestOf returns what stands for a declaration in the cache; a digest stands for itself. What another release has written
+// in another way, such as without a field that is false, has the same digest.
 func digestOf(text string) string {
 	if text == "" || strings.HasPrefix(text, "sha256:") {
 		return text
 	}
-	sum := sha256.Sum256([]byte(text))
+	var d declaration
+	canonical := []byte(text)
+	if json.Unmarshal(canonical, &d) == nil {
+		if again, err := json.Marshal(d); err == nil {
+			canonical = again
+		}
+	}
+	sum := sha256.Sum256(canonical)
 	return "sha256:" + hex.EncodeToString(sum[:])
 }
 

@@ -680,6 +680,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupPolicy(ref common.ReferenceCallback) com
 					"maxBackups": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxBackups of a periodic backup that are kept. 0: no limit. The newest good one is always kept.",
+							Default:     0,
 							Type:        []string{"integer"},
 							Format:      "int32",
 						},
@@ -701,6 +702,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupPolicy(ref common.ReferenceCallback) com
 					"suspend": {
 						SchemaProps: spec.SchemaProps{
 							Description: "suspend makes no new backup of a periodic one while true.",
+							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
 						},
@@ -1947,6 +1949,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref common.ReferenceCallback) comm
 					"paused": {
 						SchemaProps: spec.SchemaProps{
 							Description: "paused stops the controller's actions on this cluster while true. Only the status, deletion protection and certificates that are about to expire or were lost are kept up to date.",
+							Default:     false,
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

@@ -94,15 +94,16 @@ func contains(t *testing.T, at string, given, got any) {
 
 // What defaults and fields that are never left out add to the spec of a manifest.
 var added = map[string]map[string]any{
-	"cluster-clusterwide":     {"repository": "quay.io/coreos/etcd", "podDisruptionBudget": "Enabled"},
-	"cluster-example":         {"repository": "quay.io/coreos/etcd", "podDisruptionBudget": "Enabled"},
-	"cluster-unquoted-3.1.10": {"repository": "quay.io/coreos/etcd", "podDisruptionBudget": "Enabled"},
+	"cluster-clusterwide":     {"repository": "quay.io/coreos/etcd", "podDisruptionBudget": "Enabled", "paused": false},
+	"cluster-example":         {"repository": "quay.io/coreos/etcd", "podDisruptionBudget": "Enabled", "paused": false},
+	"cluster-unquoted-3.1.10": {"repository": "quay.io/coreos/etcd", "podDisruptionBudget": "Enabled", "paused": false},
 	"backup-abs":              {"compression": "None", "verify": "Hash"},
 	"backup-gcs":              {"compression": "None", "verify": "Hash"},
-	"backup-oss-periodic":     {"compression": "None", "verify": "Hash"},
-	"backup-s3":               {"compression": "None", "verify": "Hash", "s3": map[string]any{"path": "mybucket/etcd.backup", "awsSecret": "aws", "forcePathStyle": false}},
-	"restore-oss":             {},
-	"restore-s3":              {"s3": map[string]any{"path": "mybucket/etcd.backup", "awsSecret": "aws", "forcePathStyle": false, "endpoint": ""}},
+	"backup-oss-periodic": {"compression": "None", "verify": "Hash",
+		"backupPolicy": map[string]any{"backupIntervalInSecond": float64(125), "maxBackups": float64(4), "suspend": false}},
+	"backup-s3":   {"compression": "None", "verify": "Hash", "s3": map[string]any{"path": "mybucket/etcd.backup", "awsSecret": "aws", "forcePathStyle": false}},
+	"restore-oss": {},
+	"restore-s3":  {"s3": map[string]any{"path": "mybucket/etcd.backup", "awsSecret": "aws", "forcePathStyle": false, "endpoint": ""}},
 }
 
 func TestManifestsSurviveUnchanged(t *testing.T) {

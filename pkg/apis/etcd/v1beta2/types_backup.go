@@ -95,14 +95,16 @@ type BackupPolicy struct {
 	BackupIntervalInSecond int64 `json:"backupIntervalInSecond,omitempty" protobuf:"varint,2,opt,name=backupIntervalInSecond"`
 	// maxBackups of a periodic backup that are kept. 0: no limit. The newest good
 	// one is always kept.
-	MaxBackups int32 `json:"maxBackups,omitempty" protobuf:"varint,3,opt,name=maxBackups"`
+	// +optional
+	MaxBackups int32 `json:"maxBackups" protobuf:"varint,3,opt,name=maxBackups"`
 	// schedule makes the backup periodic, in cron form. Not together with
 	// backupIntervalInSecond.
 	Schedule string `json:"schedule,omitempty" protobuf:"bytes,4,opt,name=schedule"`
 	// timeZone of the schedule, a name of the IANA database. Default: UTC.
 	TimeZone *string `json:"timeZone,omitempty" protobuf:"bytes,5,opt,name=timeZone"`
 	// suspend makes no new backup of a periodic one while true.
-	Suspend bool `json:"suspend,omitempty" protobuf:"varint,6,opt,name=suspend"`
+	// +optional
+	Suspend bool `json:"suspend" protobuf:"varint,6,opt,name=suspend"`
 	// maxAge up to which backups of a periodic one are kept. Absent: no limit.
 	MaxAge *metav1.Duration `json:"maxAge,omitempty" protobuf:"bytes,7,opt,name=maxAge"`
 }

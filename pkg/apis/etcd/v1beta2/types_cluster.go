@@ -68,7 +68,8 @@ type ClusterSpec struct {
 
 	// paused stops the controller's actions on this cluster while true. Only the status,
 	// deletion protection and certificates that are about to expire or were lost are kept up to date.
-	Paused bool `json:"paused,omitempty" protobuf:"varint,4,opt,name=paused"`
+	// +optional
+	Paused bool `json:"paused" protobuf:"varint,4,opt,name=paused"`
 
 	// pod says how the members' pods look.
 	Pod *PodPolicy `json:"pod,omitempty" protobuf:"bytes,5,opt,name=pod"`
