@@ -38,14 +38,10 @@ type madeBackup struct {
 	rotten       bool
 }
 
+// add adds what another life has counted.
 func (r *rules) add(s *rules) {
-	*r = rules{foreign: map[string]bool{}}.plus(r).plus(s)
-}
-
-func (r rules) plus(s *rules) rules {
 	r.made, r.pruned, r.prunedEarlier = r.made+s.made, r.pruned+s.pruned, r.prunedEarlier+s.prunedEarlier
 	r.restored, r.failed, r.expired = r.restored+s.restored, r.failed+s.failed, r.expired+s.expired
-	return r
 }
 
 // doubt is by how much what is recorded may be wrong for the order of backups.

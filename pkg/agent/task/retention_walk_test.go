@@ -25,7 +25,7 @@ import (
 )
 
 var (
-	retentionWalks = flag.Uint64("retention-walks", 30, "how many lives of ten years TestRetentionKeepsWhatTheRulesKeep plays")
+	retentionWalks = flag.Uint64("retention-walks", 24, "how many lives of ten years TestRetentionKeepsWhatTheRulesKeep plays")
 	retentionSeed  = flag.Uint64("retention-seed", 0, "the seed of the first of them")
 )
 

@@ -57,7 +57,13 @@ func TestRecoveryInput(t *testing.T) {
 		edit func(*Observed)
 		want func(*recovery.Input)
 	}{
-		"a quorum responds":                  {func(o *Observed) { o.Etcd.Linearizable = true }, func(in *recovery.Input) { in.Linearizable = true }},
+		"a quorum responds": {func(o *Observed) { o.Etcd.Linearizable = true }, func(in *recovery.Input) { in.Linearizable = true }},
+		"no quorum confirmed what its EtcdRestore has stored": {func(o *Observed) {
+			o.RecoveryRestore = &v1beta2.RestoreStatus{
+				Conditions:       []metav1.Condition{{Type: "PreRestoreBackupRequired", Status: metav1.ConditionTrue}},
+				PreRestoreBackup: &v1beta2.PreRestoreBackup{Unconfirmed: true, Time: metav1.NewTime(testNow)},
+			}
+		}, func(in *recovery.Input) { in.Unconfirmed = true }},
 		"no recovery member":                 {func(o *Observed) { o.RecoveryMember.Pod = nil }, func(in *recovery.Input) { in.RecoveryMember.Pod = nil }},
 		"a recovery member of another time":  {func(o *Observed) { o.RecoveryMember.Pod.Template = "before" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
 		"a recovery member of another image": {func(o *Observed) { o.RecoveryMember.Pod.Outdated = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},

@@ -59,19 +59,20 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 // awaitBackup waits until what the old members have accepted while the recovery member was filled is in a pre-restore
 // backup. The EtcdRestore makes another backup when it reads this wait. The old members are looked after meanwhile.
 func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
-	why := ""
+	why, when := "", ""
 	switch {
 	case r.Trigger != v1beta2.RecoveryTriggerRestore || in.respondingMember() == "":
 		return Decision{}, false
 	case in.LacksBackup:
 		why = fmt.Sprintf("was stored more than %s ago, and they may have accepted writes since", v1beta2.MaxPreRestoreBackupAge)
-	case in.Unconfirmed && in.Linearizable:
-		why = "is of a member that no quorum confirmed, and a quorum responds, which may have newer writes"
+	case in.Unconfirmed && (in.Linearizable || r.Phase == v1beta2.RecoveryPhaseFilling && !in.Facts.QuorumLoss().Certain):
+		// In an election all members respond, and there is no leader for a moment.
+		why, when = "is of a member that no quorum confirmed, and a quorum responds or may respond, which may have newer writes", " when a quorum responds"
 	default:
 		return Decision{}, false
 	}
 	decision := wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
-		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: the pre-restore backup %s. EtcdRestore %s makes another backup", r.RecoveryMember, why, r.Source.Restore),
+		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: the pre-restore backup %s. EtcdRestore %s makes another backup%s", r.RecoveryMember, why, r.Source.Restore, when),
 		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then.")
 	decision.Step = ReviveOldMembers{}
 	return decision, true

@@ -139,9 +139,14 @@ func TestRecheck(t *testing.T) {
 // serve unseen is replaced, and the PVCs of the old members are kept.
 func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 	unconfirmed := func(in *Input) { in.Unconfirmed = true }
+	electing := func(in *Input) { in.Facts.UnreadFor = time.Second }
 	checkDecisions(t, []decision{
 		{"a quorum responds", serving, edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"no quorum responds", noLeader, edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "Fence"},
+		{"the quorum is lost", noLeader, edits(recorded(filling, restores), memberPod(newID), unconfirmed), "BeginCutover"},
+		{"all members respond, as in an election", "a:noleader,index=90 b:noleader,index=90 c:noleader,index=90", edits(recorded(filling, restores), memberPod(newID), unconfirmed, electing), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"a quorum may serve unseen", noLeader, edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling, restores), memberPod(newID), unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"no member responds, and a quorum may serve unseen", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(filling, restores), memberPod(newID), unconfirmed), "wait OldMemberMayRun"},
 	})
 	for name, test := range map[string]struct {
 		edits []func(*Input)

@@ -128,3 +128,25 @@ func TestVersionOfANewCluster(t *testing.T) {
 		}
 	}
 }
+
+// TestRequestThatIsMissing: a status of the cluster from an earlier time does not show the request. The restore fails only
+// after that has lasted, since the recovery may go on by the record, and it follows the recovery when that is shown again.
+func TestRequestThatIsMissing(t *testing.T) {
+	t.Parallel()
+	for _, back := range []bool{false, true} {
+		o := observed(held, in(v1beta2.RestorePhaseStarting))
+		for range 40 {
+			o.Restore.Status = Status(o, Decide(o))
+			o.Now = o.Now.Add(waitPeriod)
+			if back && o.Now.After(epoch.Add(2*time.Minute)) {
+				recovery(v1beta2.RecoveryPhaseCutover)(&o)
+			}
+			if !back && o.Now.Before(epoch.Add(2*time.Minute)) && o.Restore.Status.Phase != v1beta2.RestorePhaseStarting {
+				t.Fatalf("the restore is %s at once", o.Restore.Status.Phase)
+			}
+		}
+		if want := map[bool]v1beta2.RestorePhase{false: v1beta2.RestorePhaseFailed, true: v1beta2.RestorePhaseStarting}[back]; o.Restore.Status.Phase != want {
+			t.Errorf("the recovery is shown again: %t: the restore is %s, want %s", back, o.Restore.Status.Phase, want)
+		}
+	}
+}
