@@ -16,9 +16,15 @@ import (
 	"k8s.io/klog/v2"
 )
 
+// Every pod that a NetworkPolicy admits reaches the endpoint, without a credential. So each connection ends, and
+// metrics are written for few clients at once: a scrape holds the metrics of all clusters in memory.
 const (
-	readHeaderTimeout = 5 * time.Second
-	shutdownTimeout   = 5 * time.Second
+	readTimeout     = 5 * time.Second
+	writeTimeout    = time.Minute
+	idleTimeout     = 2 * time.Minute
+	shutdownTimeout = 5 * time.Second
+	maxHeaderBytes  = 16 << 10
+	maxScrapes      = 4
 )
 
 // endpoint serves /metrics, /healthz and /readyz.
@@ -36,7 +42,7 @@ func newEndpoint(ctx context.Context, address string) (*endpoint, error) {
 	}
 	e := &endpoint{listener: listener}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", legacyregistry.Handler())
+	mux.Handle("/metrics", limited(maxScrapes, legacyregistry.Handler()))
 	alive := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 	mux.HandleFunc("/healthz", alive)
 	// A process that waits for the lease is ready once its caches are filled: it is there to
@@ -48,8 +54,25 @@ func newEndpoint(ctx context.Context, address string) (*endpoint, error) {
 		}
 		alive(w, r)
 	})
-	e.server = &http.Server{Handler: mux, ReadHeaderTimeout: readHeaderTimeout}
+	e.server = &http.Server{
+		Handler: mux, ReadTimeout: readTimeout, WriteTimeout: writeTimeout, IdleTimeout: idleTimeout, MaxHeaderBytes: maxHeaderBytes,
+	}
 	return e, nil
+}
+
+// limited serves a number of requests at once, and rejects the others.
+func limited(number int, next http.Handler) http.Handler {
+	places := make(chan struct{}, number)
+	return http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
+		select {
+		case places <- struct{}{}:
+			defer func() { <-places }()
+			next.ServeHTTP(w, r)
+		default:
+			w.Header().Set("Retry-After", "5")
+			http.Error(w, fmt.Sprintf("%d requests for metrics are being served, and no more are at once; send the request again", number), http.StatusServiceUnavailable)
+		}
+	})
 }
 
 // serve returns when ctx has ended and open requests are done.
