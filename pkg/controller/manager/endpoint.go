@@ -12,7 +12,6 @@ import (
 	"sync/atomic"
 	"time"
 
-	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 )
 
@@ -27,14 +26,15 @@ const (
 	maxScrapes      = 4
 )
 
-// endpoint serves /metrics, /healthz and /readyz.
+// endpoint serves /healthz and /readyz, and /metrics if nothing else does.
 type endpoint struct {
 	listener net.Listener
 	server   *http.Server
 	ready    atomic.Bool
 }
 
-func newEndpoint(ctx context.Context, address string) (*endpoint, error) {
+// newEndpoint listens. Metrics may be nil.
+func newEndpoint(ctx context.Context, address string, metrics http.Handler) (*endpoint, error) {
 	var config net.ListenConfig
 	listener, err := config.Listen(ctx, "tcp", address)
 	if err != nil {
@@ -42,7 +42,9 @@ func newEndpoint(ctx context.Context, address string) (*endpoint, error) {
 	}
 	e := &endpoint{listener: listener}
 	mux := http.NewServeMux()
-	mux.Handle("/metrics", limited(maxScrapes, legacyregistry.Handler()))
+	if metrics != nil {
+		mux.Handle("/metrics", metrics)
+	}
 	alive := func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusOK) }
 	mux.HandleFunc("/healthz", alive)
 	// A process that waits for the lease is ready once its caches are filled: it is there to

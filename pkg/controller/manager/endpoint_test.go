@@ -48,7 +48,7 @@ func TestScrapesAreLimited(t *testing.T) {
 // TestEndpointEndsConnections: no client holds a connection or fills memory for ever.
 func TestEndpointEndsConnections(t *testing.T) {
 	t.Parallel()
-	e, err := newEndpoint(t.Context(), "127.0.0.1:0")
+	e, err := newEndpoint(t.Context(), "127.0.0.1:0", nil)
 	if err != nil {
 		t.Fatal(err)
 	}

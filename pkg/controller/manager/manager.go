@@ -18,6 +18,7 @@ import (
 	"k8s.io/client-go/rest"
 	"k8s.io/client-go/tools/clientcmd"
 	"k8s.io/client-go/tools/record"
+	"k8s.io/component-base/metrics/legacyregistry"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -79,7 +80,16 @@ func Run(ctx context.Context, o *Options) error {
 	if o.StorageBackupPVC != "" {
 		health.Go(func() { ensureStorageBackup(ctx, c.etcd, o, clock.RealClock{}) })
 	}
-	endpoint, err := newEndpoint(ctx, o.ListenAddress)
+	plain := limited(maxScrapes, legacyregistry.Handler())
+	if o.SecureMetricsAddress != "" {
+		secure, err := newSecureMetrics(ctx, o, c.kubernetes, plain)
+		if err != nil {
+			return err
+		}
+		health.Go(func() { secure.serve(ctx) })
+		plain = nil
+	}
+	endpoint, err := newEndpoint(ctx, o.ListenAddress, plain)
 	if err != nil {
 		return err
 	}

@@ -51,8 +51,12 @@ type Options struct {
 	// Workers is how many clusters are reconciled at the same time. Those whose members are
 	// waited for do not count.
 	Workers int
-	// ListenAddress serves /metrics, /healthz and /readyz.
+	// ListenAddress serves /healthz and /readyz, and /metrics if SecureMetricsAddress is empty.
 	ListenAddress string
+	// SecureMetricsAddress serves /metrics over TLS, to users that may get this path.
+	SecureMetricsAddress string
+	// TLSCertFile and TLSKeyFile are the certificate of SecureMetricsAddress. Empty: one that is issued at each start.
+	TLSCertFile, TLSKeyFile string
 	// AgentImage is the image of what moves data: the Jobs of backups and the init
 	// containers of recoveries. Empty: the image of the controller's own pod.
 	AgentImage string
@@ -118,7 +122,10 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.StringVar(&o.StorageService, "storage-service", o.StorageService, "headless Service of the etcd that stores the objects of the API servers, in the namespace of the controller's own pod. If set, the controller issues and renews the certificates of that etcd, in Secrets whose names begin with its name.")
 	fs.StringVar(&o.StorageEmbeddedService, "storage-embedded-service", o.StorageEmbeddedService, "Service of the only API server, if that stores the objects in an etcd of its own process (--embedded-etcd-dir) and serves backups of it on port 2379 of this Service. The value of --storage-service is then the name of that etcd, and there is no such Service.")
 	fs.StringVar(&o.StorageBackupPVC, "storage-backup-pvc", o.StorageBackupPVC, "PVC in the namespace of the controller's own pod for backups of the etcd of --storage-service. If set, the controller creates an EtcdBackup with the name of that Service once. Afterwards it changes only endpoints that it has written itself, when the objects move between one API server and several.")
-	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /metrics, /healthz and /readyz")
+	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /healthz and /readyz, and /metrics without --secure-metrics-addr")
+	fs.StringVar(&o.SecureMetricsAddress, "secure-metrics-addr", o.SecureMetricsAddress, "address that serves /metrics over TLS, to users that have the right to get this path; empty: /metrics is served at --listen-addr, without TLS and to everyone")
+	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "certificate of --secure-metrics-addr; empty: one that is issued at each start")
+	fs.StringVar(&o.TLSKeyFile, "tls-private-key-file", o.TLSKeyFile, "key of --tls-cert-file")
 	fs.Float32Var(&o.QPS, "kube-api-qps", o.QPS, "requests per second to the API")
 	fs.IntVar(&o.Burst, "kube-api-burst", o.Burst, "burst of requests to the API")
 	fs.StringVar(&o.LeaseNamespace, "leader-elect-resource-namespace", o.LeaseNamespace, "namespace of the lease; empty: the namespace of the controller's own pod, or "+defaultNamespace)
@@ -135,6 +142,9 @@ func (o *Options) Complete() error {
 	}
 	if o.Workers < 1 {
 		return fmt.Errorf("--workers is %d and must be at least 1", o.Workers)
+	}
+	if o.SecureMetricsAddress == "" && o.TLSCertFile != "" || (o.TLSCertFile == "") != (o.TLSKeyFile == "") {
+		return errors.New("--tls-cert-file and --tls-private-key-file need each other and --secure-metrics-addr")
 	}
 	if o.MaxBackups < 1 {
 		return fmt.Errorf("--max-concurrent-backups is %d and must be at least 1", o.MaxBackups)

@@ -69,6 +69,8 @@ func TestContradictingOptionsAreRejected(t *testing.T) {
 		"no backups": func(o *manager.Options) { o.MaxBackups = 0 },
 		"a storage without the namespace of a pod": func(o *manager.Options) { o.StorageService = "storage" },
 		"a backup of no storage":                   func(o *manager.Options) { o.StorageBackupPVC = "backups" },
+		"a certificate without a key":              func(o *manager.Options) { o.SecureMetricsAddress, o.TLSCertFile = ":8443", "cert" },
+		"a certificate that nothing serves":        func(o *manager.Options) { o.TLSCertFile, o.TLSKeyFile = "cert", "key" },
 		"an embedded storage without a name":       func(o *manager.Options) { o.StorageEmbeddedService = "apiserver" },
 	} {
 		o := manager.NewOptions()
@@ -111,6 +113,7 @@ func TestFlags(t *testing.T) {
 	given := map[string]string{
 		"kubeconfig": "file", "namespace": "ns", "cluster-wide": "true", "workers": "3", "agent-image": "agent:1", "max-concurrent-backups": "4",
 		"storage-service": "storage", "storage-backup-pvc": "backups", "storage-embedded-service": "apiserver",
+		"secure-metrics-addr": ":8443", "tls-cert-file": "cert", "tls-private-key-file": "key",
 		"listen-addr": "127.0.0.1:1", "kube-api-qps": "5.5", "kube-api-burst": "6", "leader-elect-resource-namespace": "leases",
 		"image-registry": "registry.example.com", "image-pull-secrets": "a,b", "image-architectures": "s390x", "pod-user": "namespace",
 		"leader-elect-resource-name": "lease", "leader-elect-lease-duration": "7s", "leader-elect-renew-deadline": "6s", "leader-elect-retry-period": "9s",
@@ -127,6 +130,7 @@ func TestFlags(t *testing.T) {
 	}
 	want := &manager.Options{
 		Kubeconfig: "file", Namespace: "ns", ClusterWide: true, Workers: 3, AgentImage: "agent:1", MaxBackups: 4, StorageService: "storage", StorageBackupPVC: "backups", StorageEmbeddedService: "apiserver", ListenAddress: "127.0.0.1:1",
+		SecureMetricsAddress: ":8443", TLSCertFile: "cert", TLSKeyFile: "key",
 		Platform: resources.Platform{ImageRegistry: "registry.example.com", ImagePullSecrets: []string{"a", "b"}, Architectures: []string{"s390x"}},
 		PodUser:  manager.PodUserNamespace,
 		QPS:      5.5, Burst: 6, LeaseNamespace: "leases", LeaseName: "lease", LeaseDuration: 7 * time.Second, RenewDeadline: 6 * time.Second, RetryPeriod: 9 * time.Second,
