@@ -69,7 +69,7 @@ func newRebuildCommand() *cobra.Command {
 }
 
 // settleInvalid takes the invalid EtcdClusters over if the user wants them. It ends the command otherwise: to
-// leave one out may delete its pods, and to take one may give its author what the API would refuse.
+// leave one out may delete its pods, and to take one may give its author what the API would reject.
 func settleInvalid(found *rebuild.Found, include bool) error {
 	var errs []error
 	for _, invalid := range found.Invalid {

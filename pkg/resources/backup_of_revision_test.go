@@ -39,7 +39,7 @@ func TestBackupOfRevision(t *testing.T) {
 		want     string
 	}{
 		"newest":                                   {[]record{{1, 1, false}, {2, 2, false}}, nil, "c", nil, "2"},
-		"one that is asked for":                    {[]record{{1, 1, false}, {2, 2, false}}, ptr.To[int64](1), "c", nil, "1"},
+		"one that a user names":                    {[]record{{1, 1, false}, {2, 2, false}}, ptr.To[int64](1), "c", nil, "1"},
 		"one that does not exist":                  {[]record{{1, 1, false}}, ptr.To[int64](7), "c", nil, ""},
 		"a late backup of old data":                {[]record{{1, 5, false}, {2, 9, false}, {3, 6, true}}, nil, "c", nil, "2"},
 		"a late backup that has more":              {[]record{{1, 5, false}, {2, 6, true}}, nil, "c", nil, "2"},

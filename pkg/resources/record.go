@@ -50,7 +50,7 @@ type Record struct {
 	Rotation RotationRecord
 	// CorruptVoters is how many voters there were when etcd said first that their data differs (alarm CORRUPT); 0 while
 	// it does not. The member list no longer tells after a voter was removed. A forged number has as many members join as
-	// the spec declares, which is what a user gets who disarms the alarm.
+	// the spec declares, as disarming the alarm does.
 	CorruptVoters int
 	// Unwritten is the ID in hexadecimal of an old member of a take-over whose removal leaves one voter. Until a write
 	// follows, that voter may not have the removal on its disk, and nothing else tells of the member. A forged ID costs a

@@ -16,7 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/simulation/timeline"
 )
 
-// retentionBesideRestores makes a backup every few seconds, of which the retention keeps one or two, while backups are
+// retentionBesideRestores makes a backup every few seconds, and the retention keeps one or two, while backups are
 // restored and other things go wrong.
 func retentionBesideRestores(s *schedules.Schedule) {
 	d := timeline.NewDice(s.Seed, 37)

@@ -88,7 +88,7 @@ func (w *retentionWalk) within(d time.Duration) time.Duration {
 func (w *retentionWalk) disturb() {
 	w.shelf.fault = faultNone
 	if w.chance(6) {
-		w.shelf.fault = pick(w, faultPutLost, faultResponseLost, faultListLate, faultDeleteRefused, faultGetRots)
+		w.shelf.fault = pick(w, faultPutLost, faultResponseLost, faultListLate, faultDeleteRejected, faultGetRots)
 	}
 	w.ahead = clocks{}
 	if w.chance(4) {
@@ -183,11 +183,11 @@ func (w *retentionWalk) changeRestores() {
 		w.asked++
 		name := fmt.Sprint("r", w.asked)
 		r := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, UID: types.UID(name), CreationTimestamp: metav1.NewTime(w.kubernetes())}}
-		switch wanted := pick(w, there[0], there[0], pick(w, there...), nil, nil); {
-		case wanted != nil && w.dice.IntN(2) == 0:
-			r.Spec.Backup = &v1beta2.BackupReference{Name: w.backup.Name, Revision: &wanted.revision}
-		case wanted != nil:
-			r.Spec.BackupStorageType, r.Spec.RestoreSource = v1beta2.BackupStorageTypeS3, placeOf(wanted.uri)
+		switch named := pick(w, there[0], there[0], pick(w, there...), nil, nil); {
+		case named != nil && w.dice.IntN(2) == 0:
+			r.Spec.Backup = &v1beta2.BackupReference{Name: w.backup.Name, Revision: &named.revision}
+		case named != nil:
+			r.Spec.BackupStorageType, r.Spec.RestoreSource = v1beta2.BackupStorageTypeS3, placeOf(named.uri)
 		case w.dice.IntN(2) == 0:
 			r.Spec.Backup = &v1beta2.BackupReference{Name: w.backup.Name}
 		default:

@@ -17,7 +17,7 @@ import (
 // were wrong, two backups may count in either order: then nothing is demanded of either.
 type rules struct {
 	known    map[string]*madeBackup // by the key of the manifest
-	foreign  map[string]bool        // keys of what others have stored
+	notOwned map[string]bool        // keys of what others have stored
 	running  *run                   // the agent that runs
 	zombie   bool                   // on a lost node, with a request from before
 	mustKeep map[string]string      // why a backup is kept, by the key of its manifest; nil before the backup of the run is complete
@@ -130,13 +130,13 @@ func (w *retentionWalk) mayBeOlderThan(b, made *madeBackup, limit time.Duration)
 	return limit > 0 && w.now.Add(max(ahead, 0)).Sub(b.at.Add(-behind)) > limit
 }
 
-// deleting is told of each deletion.
+// deleting is called for each deletion.
 func (w *retentionWalk) deleting(key string) {
 	manifestKey := manifest.LayoutDirectory.ManifestKey(key)
 	b := w.known[manifestKey]
 	switch why := w.mustKeep[manifestKey]; {
 	case w.broken != "":
-	case w.foreign[key]:
+	case w.notOwned[key]:
 		w.broken = key + " is deleted, which another program has stored"
 	case w.running == nil:
 		w.broken = key + " is deleted by nothing"
@@ -153,8 +153,8 @@ func (w *retentionWalk) deleting(key string) {
 	}
 }
 
-// checkGone runs after more than a year in which nothing was wrong and nothing was held.
-func (w *retentionWalk) checkGone() {
+// checkDeleted runs after more than a year in which nothing was wrong and nothing was held.
+func (w *retentionWalk) checkDeleted() {
 	prune, there := w.backup.Spec.BackupPolicy, w.stored()
 	for _, b := range there {
 		newer, newerOfOthers := 0, 0
@@ -179,7 +179,7 @@ func (w *retentionWalk) checkGone() {
 			w.fail("%s of %s stays, with %d newer ones, count %d, age %v", b.key, b.at.Format(time.DateTime), newer, prune.MaxBackups, prune.MaxAge)
 		}
 	}
-	for key := range w.foreign {
+	for key := range w.notOwned {
 		if w.shelf.objects[key] == nil {
 			w.fail("%s of another program does not exist any more", key)
 		}
@@ -187,7 +187,7 @@ func (w *retentionWalk) checkGone() {
 	of := "etcd/nightly/v1/ns/c-" + string(w.cluster.UID) + "/"
 	for _, key := range w.shelf.keys() {
 		young := w.now.Sub(w.shelf.objects[key].Modified) < 2*day
-		if strings.HasPrefix(key, of) && !w.foreign[key] && w.known[manifest.LayoutDirectory.ManifestKey(key)] == nil && !young {
+		if strings.HasPrefix(key, of) && !w.notOwned[key] && w.known[manifest.LayoutDirectory.ManifestKey(key)] == nil && !young {
 			w.fail("%s stays, which an attempt has left", key)
 		}
 	}

@@ -29,8 +29,8 @@ const (
 	faultResponseLost fault = "response of put lost"
 	// faultListLate: a list does not show what was put since the last good one.
 	faultListLate fault = "list late"
-	// faultDeleteRefused: nothing can be deleted.
-	faultDeleteRefused fault = "delete refused"
+	// faultDeleteRejected: nothing can be deleted.
+	faultDeleteRejected fault = "delete rejected"
 	// faultGetRots: each read returns other bytes.
 	faultGetRots fault = "get rots"
 )
@@ -46,7 +46,7 @@ type shelf struct {
 	now     func() time.Time // dates what is put
 	fault   fault
 	objects map[string]*onShelf
-	// deleting is told of each object before it is deleted.
+	// deleting is called for each object before it is deleted.
 	deleting func(key string)
 }
 
@@ -117,7 +117,7 @@ func (s *shelf) List(_ context.Context, prefix string) iter.Seq2[objectstore.Obj
 func (s *shelf) Delete(_ context.Context, key string) error {
 	s.mu.Lock()
 	defer s.mu.Unlock()
-	if s.fault == faultDeleteRefused {
+	if s.fault == faultDeleteRejected {
 		return &objectstore.Error{Op: "delete", Key: key, Kind: objectstore.ErrDenied}
 	}
 	if s.objects[key] != nil {

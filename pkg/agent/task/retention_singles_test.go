@@ -24,7 +24,7 @@ func (w *retentionWalk) addSingle() {
 	}
 	w.revision++
 	key, now := fmt.Sprintf("etcd/%s/v1/ns/c-%s/x/snapshot.db", b.Name, w.cluster.UID), metav1.NewTime(w.kubernetes())
-	w.shelf.objects[key], w.foreign[key] = &onShelf{}, true
+	w.shelf.objects[key], w.notOwned[key] = &onShelf{}, true
 	w.shelf.objects[key].Key, w.shelf.objects[key].Size = key, 1
 	b.Status = v1beta2.BackupStatus{
 		Phase: v1beta2.BackupPhaseSucceeded, Succeeded: true, Verified: true, EtcdRevision: w.revision, URI: "s3://bucket/" + key,
@@ -53,7 +53,7 @@ func (w *retentionWalk) expireSingles() {
 	}
 }
 
-// settle lets more than a year go by in which nothing is wrong, and checks what is left.
+// settle lets more than a year go by in which nothing is wrong, and checks what is stored then.
 func (w *retentionWalk) settle() {
 	w.calm, w.ahead, w.shelf.fault, w.zombies = true, clocks{}, faultNone, nil
 	w.backup.Spec.Hold, w.backup.Spec.HeldSnapshots = ptr.To(false), nil
@@ -71,5 +71,5 @@ func (w *retentionWalk) settle() {
 	if len(w.singles) > 0 {
 		w.fail("%d single EtcdBackups stay whose TTL is over, such as %s", len(w.singles), w.singles[0].Name)
 	}
-	w.checkGone()
+	w.checkDeleted()
 }

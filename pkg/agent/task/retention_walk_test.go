@@ -82,13 +82,13 @@ func newRetentionWalk(t *testing.T, seed uint64) *retentionWalk {
 	w.cluster = &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: "c", UID: "u0", CreationTimestamp: metav1.NewTime(w.now)}}
 	w.backup = w.newBackup("nightly", &v1beta2.BackupPolicy{BackupIntervalInSecond: int64(w.every / time.Second)})
 	w.known = map[string]*madeBackup{}
-	w.foreign = map[string]bool{}
+	w.notOwned = map[string]bool{}
 	for i, key := range []string{
 		"etcd/nightly/v1/ns/c-u0/20200101T000000Z-00000000000000000001-copy/snapshot.db.of-a-user",
 		"etcd/nightly/v1/ns/c-u0/readme.txt", "etcd/nightly/v1/ns/c-x-u0/20200101T000000Z-00000000000000000001-1/snapshot.db",
 		"etcd/other/v1/ns/c-u0/20200101T000000Z-00000000000000000001-1/snapshot.db",
 	} {
-		w.foreign[key] = true
+		w.notOwned[key] = true
 		w.shelf.objects[key] = &onShelf{content: []byte{byte(i)}}
 		w.shelf.objects[key].Key, w.shelf.objects[key].Size, w.shelf.objects[key].Modified = key, 1, w.now.Add(-9*year)
 	}

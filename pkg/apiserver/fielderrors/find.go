@@ -61,7 +61,7 @@ func (f *finder) value(path string, value any, into reflect.Type) {
 		f.unmarshaled(path, value, into)
 		return
 	}
-	switch into.Kind() {
+	switch into.Kind() { //nolint:exhaustive // the decoder judges the others as a whole
 	case reflect.Struct:
 		if object, ok := value.(map[string]any); ok {
 			f.object(path, object, fieldsOf(into))
@@ -112,15 +112,15 @@ func (f *finder) scalar(path string, value any, into reflect.Type) {
 		return
 	}
 	text, isText := value.(string)
-	wanted, remedy := kindOf(into), ""
+	desired, remedy := kindOf(into), ""
 	switch {
-	case wanted == kindText && isScalar(value):
+	case desired == kindText && isScalar(value):
 		remedy = "; put it in quotes"
 	case isText && kjson.UnmarshalCaseSensitivePreserveInts([]byte(text), reflect.New(into).Interface()) == nil:
 		remedy = "; remove the quotes"
 	}
-	if got := kindOf(reflect.TypeOf(value)); got != wanted {
-		f.add(path, "must be %s, not %s%s", wanted, got, remedy)
+	if got := kindOf(reflect.TypeOf(value)); got != desired {
+		f.add(path, "must be %s, not %s%s", desired, got, remedy)
 		return
 	}
 	f.add(path, "does not fit into %s", into.Kind())

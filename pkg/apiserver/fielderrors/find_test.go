@@ -31,9 +31,9 @@ func TestFind(t *testing.T) {
 		want       []string
 	}{
 		{"nothing wrong", `{"spec":{"size":3,"etcd":{"quotaBackendBytes":8,"heartbeatInterval":"60m"},"pod":null}}`, nil},
-		{"all at once", `{"spec":{"size":"3","verison":"3.6.16","pod":{"labels":{"a":1}}}}`, []string{
+		{"all at once", `{"spec":{"size":"3","vresion":"3.6.16","pod":{"labels":{"a":1}}}}`, []string{
 			"spec.pod.labels.a: must be a string, not an integer; put it in quotes", "spec.size: must be an integer, not a string; remove the quotes",
-			`spec.verison: unknown field "spec.verison" (did you mean "spec.version"?)`,
+			`spec.vresion: unknown field "spec.vresion" (did you mean "spec.version"?)`,
 		}},
 		{"a field of an embedded struct", `{"labels":{}}`, []string{`labels: unknown field "labels"`}},
 		{"nothing like it", `{"spec":{"zookeeper":true}}`, []string{`spec.zookeeper: unknown field "spec.zookeeper"`}},

@@ -84,8 +84,8 @@ func isRead(media string) bool {
 
 // directive is what the client wants to happen to unknown fields.
 func directive(r *http.Request) string {
-	if wanted := r.URL.Query().Get("fieldValidation"); wanted != "" {
-		return wanted
+	if desired := r.URL.Query().Get("fieldValidation"); desired != "" {
+		return desired
 	}
 	return metav1.FieldValidationWarn
 }

@@ -101,19 +101,19 @@ func TestOtherErrorsStay(t *testing.T) {
 	}{
 		{"a wrong value in a merge patch", patch(types.MergePatchType, `{"spec":{"backup":null,"etcd":{"electionTimeout":"1 minute"}}}`, metav1.PatchOptions{}),
 			http.StatusBadRequest, `spec.etcd.electionTimeout: "1 minute" is not a duration`},
-		{"an unknown field in a strict strategic merge patch", patch(types.StrategicMergePatchType, `{"spec":{"$retainKeys":["size"],"versoin":"3.6.16"}}`, strict),
-			http.StatusBadRequest, `unknown field "spec.versoin" (did you mean "spec.version"?)`},
-		{"an invalid value beside an unknown field", patch(types.MergePatchType, `{"spec":{"size":-1,"versoin":"3.6.16"}}`, metav1.PatchOptions{}),
+		{"an unknown field in a strict strategic merge patch", patch(types.StrategicMergePatchType, `{"spec":{"$retainKeys":["size"],"vresion":"3.6.16"}}`, strict),
+			http.StatusBadRequest, `unknown field "spec.vresion" (did you mean "spec.version"?)`},
+		{"an invalid value beside an unknown field", patch(types.MergePatchType, `{"spec":{"size":-1,"vresion":"3.6.16"}}`, metav1.PatchOptions{}),
 			http.StatusUnprocessableEntity, "spec.size: Invalid value"},
 		{"a JSON patch", patch(types.JSONPatchType, `[{"op":"replace","path":"/spec/size","value":-1}]`, metav1.PatchOptions{}),
 			http.StatusUnprocessableEntity, "spec.size: Invalid value"},
 	} {
-		status, ok := test.err.(apierrors.APIStatus) //nolint:errorlint // the client returns it as it is
+		status, ok := test.err.(apierrors.APIStatus)
 		if !ok || int(status.Status().Code) != test.code || !strings.Contains(test.err.Error(), test.want) {
 			t.Errorf("%s: got %v, want %d %s", test.name, test.err, test.code, test.want)
 		}
 	}
-	if err := patch(types.MergePatchType, `{"spec":{"size":5,"versoin":"3.6.16"}}`, metav1.PatchOptions{}); err != nil {
+	if err := patch(types.MergePatchType, `{"spec":{"size":5,"vresion":"3.6.16"}}`, metav1.PatchOptions{}); err != nil {
 		t.Errorf("an unknown field is a warning: got %v", err)
 	}
 }

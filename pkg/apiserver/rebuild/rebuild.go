@@ -95,7 +95,7 @@ func (f *Found) separateInvalid() {
 }
 
 // Uses returns the rights that the author of an EtcdCluster needs, because it names Secrets and
-// ServiceAccounts. A record does not say who its author is, so an administrator has to judge them.
+// ServiceAccounts. A record does not name its author, so an administrator has to judge them.
 func Uses(c *v1beta2.EtcdCluster) []string {
 	var uses []string
 	for _, need := range rights.NeedsOf(c, nil) {

@@ -220,8 +220,8 @@ func recordVersion(ctx context.Context, r *run, name, version string) error {
 	return err
 }
 
-// recordVersionAfter is recordVersion for a pod that is about to be deleted: the PVC also says of which version its data
-// is, until the next pod is created. It returns what the PVC has said of that if the version stays. So one pod
+// recordVersionAfter is recordVersion for a pod that is about to be deleted: the PVC also says which version its data
+// has, until the next pod is created. It returns what the PVC has said of that if the version stays. So one pod
 // learns it, and it no longer counts once that pod was there.
 func recordVersionAfter(ctx context.Context, r *run, name, version, before string) (said string, err error) {
 	if resources.PVC(r.seen.Cluster, name) == nil {

@@ -271,7 +271,7 @@ func TestOldCacheRecordsNoVersion(t *testing.T) {
 	}
 }
 
-// TestFirstPodOfVersion: the pod that is created for another version knows of which version the data is, until a
+// TestFirstPodOfVersion: the pod that is created for another version knows which version the data has, until a
 // container of etcd is created in it. An image that was never pulled has not used the data. A second pod with that
 // version does not know it: the first one may have run.
 func TestFirstPodOfVersion(t *testing.T) {

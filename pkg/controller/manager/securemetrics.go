@@ -30,10 +30,10 @@ import (
 const (
 	// reviewTimeout is how long the kube-apiserver may take to say whose token it is.
 	reviewTimeout = 10 * time.Second
-	// reviewedFor is how long the answers of the kube-apiserver count.
+	// reviewedFor is how long the responses of the kube-apiserver count.
 	reviewedFor = time.Minute
-	// refusedFor is shorter: a right that was just granted counts soon.
-	refusedFor = 10 * time.Second
+	// rejectedFor is shorter: a right that was just granted counts soon.
+	rejectedFor = 10 * time.Second
 )
 
 // secureMetrics serves /metrics over TLS. The kube-apiserver says which user a token belongs to, and
@@ -75,7 +75,7 @@ func authorized(kube kubernetes.Interface, next http.Handler) (http.Handler, err
 		return nil, fmt.Errorf("authentication for metrics: %w", err)
 	}
 	authorizer, err := authorizerfactory.DelegatingAuthorizerConfig{
-		SubjectAccessReviewClient: kube.AuthorizationV1(), AllowCacheTTL: reviewedFor, DenyCacheTTL: refusedFor,
+		SubjectAccessReviewClient: kube.AuthorizationV1(), AllowCacheTTL: reviewedFor, DenyCacheTTL: rejectedFor,
 		WebhookRetryBackoff: genericoptions.DefaultAuthWebhookRetryBackoff(),
 	}.New()
 	if err != nil {

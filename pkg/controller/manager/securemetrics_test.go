@@ -25,7 +25,7 @@ func reviewer(t *testing.T) kubernetes.Interface {
 	mux := http.NewServeMux()
 	mux.HandleFunc("POST /apis/authentication.k8s.io/v1/tokenreviews", func(w http.ResponseWriter, r *http.Request) {
 		review := &authenticationv1.TokenReview{}
-		answer(t, w, r, review, func() {
+		respond(t, w, r, review, func() {
 			if token := review.Spec.Token; token == "right" || token == "none" {
 				review.Status = authenticationv1.TokenReviewStatus{Authenticated: true, User: authenticationv1.UserInfo{Username: token}}
 			}
@@ -33,7 +33,7 @@ func reviewer(t *testing.T) kubernetes.Interface {
 	})
 	mux.HandleFunc("POST /apis/authorization.k8s.io/v1/subjectaccessreviews", func(w http.ResponseWriter, r *http.Request) {
 		review := &authorizationv1.SubjectAccessReview{}
-		answer(t, w, r, review, func() {
+		respond(t, w, r, review, func() {
 			asked := review.Spec.NonResourceAttributes
 			review.Status.Allowed = review.Spec.User == "right" && asked != nil && asked.Path == "/metrics" && asked.Verb == "get"
 		})
@@ -47,8 +47,8 @@ func reviewer(t *testing.T) kubernetes.Interface {
 	return kube
 }
 
-// answer reads a review, and returns it with its status.
-func answer(t *testing.T, w http.ResponseWriter, r *http.Request, review any, decide func()) {
+// respond reads a review, and returns it with its status.
+func respond(t *testing.T, w http.ResponseWriter, r *http.Request, review any, decide func()) {
 	t.Helper()
 	if err := json.NewDecoder(r.Body).Decode(review); err != nil {
 		t.Error(err)

@@ -140,8 +140,8 @@ func dated(history []v1beta2.BackupRecord) []v1beta2.BackupRecord {
 	return history
 }
 
-// without returns a history without what the agent has deleted: it judges what is in the store by the same rules, and
-// deletes nothing that was due later than what it has stored.
+// without returns a history without what the agent has deleted. The agent judges what is in the store by the same rules,
+// and deletes nothing that was due later than what it has stored.
 func without(history, expired []v1beta2.BackupRecord) []v1beta2.BackupRecord {
 	last := history[0].StartTime
 	return slices.DeleteFunc(history, func(r v1beta2.BackupRecord) bool {

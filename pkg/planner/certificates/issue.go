@@ -263,7 +263,7 @@ func (o *Observed) endOverlap() Steps {
 
 // isOldCAReleased is true if a user says that no client needs the old CA. The request names the present CA, by its serial
 // number or by the request that brought it, or the request for the next one, which waits. One that was carried out says
-// nothing of the clients of a later CA: nobody takes it back, and the controller replaces a CA by itself before it expires.
+// nothing of the clients of a later CA: it is not taken back, and the controller replaces a CA by itself before it expires.
 func (o *Observed) isOldCAReleased() bool {
 	if o.DropOldCA == "" || o.DropOldCA == o.CA.Spent {
 		return false
@@ -271,8 +271,8 @@ func (o *Observed) isOldCAReleased() bool {
 	return o.DropOldCA == o.CA.Request || o.DropOldCA == o.certificateOfCA().Serial || o.IsDropForNext()
 }
 
-// IsDropForNext is true for a request to end the trust in an old CA that also is about the CA that is requested and not
-// issued yet: one wait is ended for it before that CA is there, and one after that.
+// IsDropForNext is true for a request to end the trust in an old CA that also is about a CA that is not issued yet.
+// It ends one wait before that CA is there, and one after that.
 func (o *Observed) IsDropForNext() bool {
 	return o.DropOldCA == o.RotateCA && o.isRotationRequested()
 }

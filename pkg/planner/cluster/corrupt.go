@@ -23,9 +23,9 @@ func holdMembership(o *Observed, rule RuleName, plan Plan) Plan {
 }
 
 // spreadsOrDiscards is true for an action that makes a needless copy of the leader's data, or that removes a voter that has
-// data. A copy is needless unless it replaces a voter of those in which the alarm was raised: the declared size may
-// have been raised since, and members of another program have data, too. Until the record says how many these were,
-// every change of the members is held.
+// data. A copy is needless unless it replaces a voter of those in which the alarm was raised: spec.size may be larger
+// by now, and members of another program have data, too. Every change of the members is held until the record says how
+// many these were.
 func spreadsOrDiscards(o *Observed, a Action) bool {
 	switch a := a.(type) {
 	case AddMember, PromoteMember:

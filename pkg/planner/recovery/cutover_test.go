@@ -152,9 +152,9 @@ func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 		edits []func(*Input)
 		want  bool
 	}{
-		"confirmed":                    {edits(recorded(cutover, restores), memberPod(newID)), false},
-		"unconfirmed":                  {edits(recorded(cutover, restores), memberPod(newID), unconfirmed), true},
-		"recovery from what was there": {edits(recorded(cutover), memberPod(newID), unconfirmed), false},
+		"confirmed":                {edits(recorded(cutover, restores), memberPod(newID)), false},
+		"unconfirmed":              {edits(recorded(cutover, restores), memberPod(newID), unconfirmed), true},
+		"recovery from a survivor": {edits(recorded(cutover), memberPod(newID), unconfirmed), false},
 	} {
 		d, _ := Decide(input(t, noLeader, test.edits...))
 		step, is := d.Step.(Fence)

@@ -80,7 +80,7 @@ func (in *Input) whySuperseded(r *v1beta2.RecoveryStatus) string {
 
 // awaitAuthorization waits until the EtcdRestore names its backup again, because the status was lost and a tenant may
 // write the record. Without the EtcdRestore nothing names it: the recovery ends, and the old members stay. In the cutover
-// a recovery member of which nothing is seen must be proven gone first: it may hold the data without its labels.
+// a recovery member that is not seen must be proven gone first: it may hold the data without its labels.
 func (in *Input) awaitAuthorization(r *v1beta2.RecoveryStatus) Decision {
 	why := in.whySuperseded(r)
 	if in.RestoreDeleted {

@@ -36,7 +36,7 @@ const (
 // role is a ClusterRole, and the role of a namespace that includes it.
 type role struct{ name, includedIn string }
 
-// broad are roles that give much more than one right, and what a holder of each may do besides. A user that may only
+// broad are roles that give much more than one right, and what a holder of each may do beyond that. A user that may only
 // make backups gets a Role of that right instead.
 var broad = map[string]string{
 	roleEdit: "change and delete clusters, backups and restores",

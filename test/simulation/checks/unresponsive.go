@@ -16,7 +16,7 @@ import (
 // isUnresponsiveRestart is true for the restart of a member that did not respond to the controller, unless the
 // others that responded are a quorum. Then Kubernetes must call the other voters ready and a quorum, or
 // no voter responds and none of them is ready. Where the others that still have a pod or a PVC can be no quorum, as of two
-// voters, the restart is an outage in any case: then it is enough that every other voter has responded to the controller.
+// voters, the restart is an outage in any case. Then it is enough that every other voter has responded to the controller.
 func (c *Checks) isUnresponsiveRestart(by *manager.Manager, p *simetcd.Process) bool {
 	l := &by.Observed
 	if slices.Contains(l.Healthy, p.Dir.Id) || l.FromQuorum && 2*l.Serving(p.Dir.Id) > l.Members.Voters() {

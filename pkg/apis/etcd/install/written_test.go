@@ -42,7 +42,7 @@ func valuesOf(of reflect.Type, path string) []value {
 	case reflect.TypeFor[metav1.Time]():
 		return []value{{`"2026-01-31T15:04:05Z"`, ""}, {`"2026-01-31T16:04:05+01:00"`, `"2026-01-31T15:04:05Z"`}}
 	}
-	switch of.Kind() {
+	switch of.Kind() { //nolint:exhaustive // of other kinds there is nothing to write
 	case reflect.Bool:
 		return []value{{"true", ""}, {"false", ""}}
 	case reflect.Int32, reflect.Int64:

@@ -145,8 +145,8 @@ func (b *PreRestoreBackup) IsFresh(now time.Time) bool {
 	return b != nil && now.Sub(b.Time.Time) <= MaxPreRestoreBackupAge
 }
 
-// ReplacesUnconfirmed is true if the pre-restore backup is of a member that no quorum confirmed, and no user has let the
-// restore replace the data without it: one of the old members may hold newer writes.
+// ReplacesUnconfirmed is true if the pre-restore backup is of a member that no quorum confirmed, unless a user lets the
+// restore replace the data without it. One of the old members may hold newer writes.
 func (s *RestoreStatus) ReplacesUnconfirmed() bool {
 	return s.PreRestoreBackup != nil && s.PreRestoreBackup.Unconfirmed && meta.IsStatusConditionTrue(s.Conditions, preRestoreBackupRequired)
 }

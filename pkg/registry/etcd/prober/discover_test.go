@@ -32,7 +32,7 @@ func TestEndpoints(t *testing.T) {
 	}
 }
 
-// TestListsAreBounded: a tenant labels pods as it likes. A list that is not complete is said to be so, and the members are
+// TestListsAreBounded: a tenant labels pods as it likes. The result says that a list is not complete, and the members are
 // found by their names.
 func TestListsAreBounded(t *testing.T) {
 	t.Parallel()
