@@ -97,12 +97,21 @@ func (f *finder) object(path string, object map[string]any, fields map[string]re
 			f.value(at, object[key], known)
 		case !strings.HasPrefix(key, "$"):
 			detail := fmt.Sprintf("unknown field %q", at)
-			if near := nearest(key, fields); near != "" {
-				detail += fmt.Sprintf(" (did you mean %q?)", join(path, near))
+			if len(f.problems) < mostProblems { // further ones are counted only
+				detail += f.suggestion(path, key, fields)
 			}
 			f.problems = append(f.problems, problem{field: at, detail: detail, isStrict: true})
 		}
 	}
+}
+
+// suggestion names the field that is most like a key, if one is.
+func (f *finder) suggestion(path, key string, fields map[string]reflect.Type) string {
+	near := nearest(key, fields)
+	if near == "" {
+		return ""
+	}
+	return fmt.Sprintf(" (did you mean %q?)", join(path, near))
 }
 
 // scalar compares a value with a type by decoding it. The detail has no value: it may be secret.

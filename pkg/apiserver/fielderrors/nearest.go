@@ -17,6 +17,9 @@ func nearest(name string, fields map[string]reflect.Type) string {
 		return ""
 	}
 	for field := range fields {
+		if more := len(name) - len(field); more >= fewest || -more >= fewest {
+			continue // at least as many letters differ
+		}
 		changes := distance(strings.ToLower(name), strings.ToLower(field))
 		if changes < fewest || changes == fewest && (best != "" && field < best) {
 			best, fewest = field, changes

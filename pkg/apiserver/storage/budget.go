@@ -115,8 +115,8 @@ func (s *budgetedStorage) GuaranteedUpdate(
 			return obj, ttl, err
 		}
 		c := costOf(was, obj)
-		if deleting {
-			c.grows = amount{} // what is on its way out may grow a little
+		if deleting && mayGrow(was, measure(obj)) {
+			c.grows = amount{}
 		}
 		taken, err = s.take(ctx, key, c)
 		return obj, ttl, err

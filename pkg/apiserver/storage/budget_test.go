@@ -235,6 +235,26 @@ func TestFinalizersLeaveAFullNamespace(t *testing.T) {
 	}
 }
 
+// TestObjectsThatAreDeletedGrowLittle: a namespace does not fill the storage with objects that a finalizer keeps, and what
+// removes a finalizer is never rejected for the few bytes of its own name.
+func TestObjectsThatAreDeletedGrowLittle(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		was, now measured
+		may      bool
+	}{
+		"a small one":                         {measured{2 << 10, 1}, measured{10 << 10, 1}, true},
+		"a large one":                         {measured{2 << 10, 1}, measured{250 << 10, 1}, false},
+		"a large one loses a finalizer":       {measured{250 << 10, 2}, measured{251 << 10, 1}, true},
+		"a finalizer is the pretext":          {measured{2 << 10, 2}, measured{250 << 10, 1}, false},
+		"a large one, again a little at most": {measured{250 << 10, 1}, measured{251 << 10, 1}, false},
+	} {
+		if got := mayGrow(&test.was, &test.now); got != test.may {
+			t.Errorf("%s: %t", name, got)
+		}
+	}
+}
+
 // TestObjectsOfANamespace: small objects do not fill the memory of the programs that look after them. Failed creates of names
 // that exist are no objects.
 func TestObjectsOfANamespace(t *testing.T) {

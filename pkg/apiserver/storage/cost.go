@@ -54,6 +54,19 @@ func costOf(was *measured, obj runtime.Object) cost {
 	return cost{writes: max(now.bytes+owes, 0), owes: owes, grows: grows}
 }
 
+const (
+	// smallDeleting is the size up to which an object that is being deleted may grow.
+	smallDeleting = 16 << 10
+	// removalGrowth is by how much the removal of a finalizer may grow a larger one: the managed fields name the client.
+	removalGrowth = 4 << 10
+)
+
+// mayGrow is true for a write of an object that is being deleted whose growth is free. What removes its finalizers must not
+// be rejected. No finalizer is added to such an object, so that this happens a few times only.
+func mayGrow(was, now *measured) bool {
+	return now.bytes <= smallDeleting || now.finalizers < was.finalizers && now.bytes-was.bytes <= removalGrowth
+}
+
 // isDeleteRequest is true for a request to delete objects. Its first write of an object is free. Each further one
 // exchanges how Kubernetes treats the dependents of an object that is being deleted, and writes the whole object.
 func isDeleteRequest(ctx context.Context) bool {

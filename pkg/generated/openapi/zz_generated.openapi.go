@@ -4483,7 +4483,7 @@ func schema_pkg_apis_etcd_v1beta2_ObjectsMetadata(ref common.ReferenceCallback) 
 				Properties: map[string]spec.Schema{
 					"labels": {
 						SchemaProps: spec.SchemaProps{
-							Description: "labels of pods, PVCs, Services, Secrets, the ConfigMap and the PodDisruptionBudget, such as those that a policy of the Kubernetes cluster requires: at most 32. A change restarts no member. A label that is removed here stays on the objects that exist. Rejected are \"app\", keys that begin with \"etcd_\", and keys of etcd.database.coreos.com, kubernetes.io and k8s.io, but for those of app.kubernetes.io. Rejected are also keys of spec.pod.labels and of the labels of a Service.",
+							Description: "labels of pods, PVCs, Services, Secrets, the ConfigMap and the PodDisruptionBudget, such as those that a policy of the Kubernetes cluster requires: at most 32. A change restarts no member. A label that is removed here stays on the objects that exist. Rejected are \"app\", keys that begin with \"etcd_\", and keys of etcd.database.coreos.com, kubernetes.io, k8s.io, argoproj.io, fluxcd.io and helm.sh, but for those of app.kubernetes.io without instance and managed-by. Rejected are also keys of spec.pod.labels and of the labels of a Service.",
 							Type:        []string{"object"},
 							AdditionalProperties: &spec.SchemaOrBool{
 								Allows: true,

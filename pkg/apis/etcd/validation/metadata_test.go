@@ -28,6 +28,8 @@ func TestObjectsMetadata(t *testing.T) {
 		"deletion protection":               {map[string]string{"etcd.database.coreos.com/deletion-protection": "true"}, "reserved"},
 		"what Kubernetes acts on":           {map[string]string{"service.kubernetes.io/headless": ""}, "reserved"},
 		"what Kubernetes acts on, any part": {map[string]string{"node.k8s.io/x": ""}, "reserved"},
+		"what Argo CD prunes by":            {map[string]string{"argocd.argoproj.io/instance": "app"}, "reserved"},
+		"what Argo CD prunes by, too":       {map[string]string{"app.kubernetes.io/instance": "app"}, "would delete the PVCs"},
 		"no label value":                    {map[string]string{"team": "a b"}, "a valid label must"},
 		"the pod has it, too":               {map[string]string{"tier": "x"}, "spec.pod.labels has this key, too"},
 		"the Service has it, too":           {map[string]string{"zone": "x"}, "spec.services.client.labels has this key, too"},
