@@ -149,9 +149,11 @@ func observeRecoveryRestore(r *run) error {
 	restore, err := r.Cache.Restore(r.key.Namespace, name)
 	switch {
 	case isNotFound(err), err == nil && string(restore.UID) != uid:
-		r.seen.RecoveryRestoreDeleted = true
+		r.seen.RecoveryRestoreOver = true
 	case err != nil:
 		return fmt.Errorf("read EtcdRestore %s from the cache: %w", name, err)
+	case restore.Status.Phase == v1beta2.RestorePhaseSucceeded, restore.Status.Phase == v1beta2.RestorePhaseFailed:
+		r.seen.RecoveryRestoreOver = true
 	default:
 		r.seen.RecoveryRestore = &restore.Status
 	}

@@ -82,17 +82,20 @@ func TestRecoveryRestoreIsObserved(t *testing.T) {
 		edit  func(*v1beta2.RecoveryStatus)
 		reads int
 		found bool
+		over  bool
+		phase v1beta2.RestorePhase
 	}{
-		"it is under way":            {func(*v1beta2.RecoveryStatus) {}, 1, true},
-		"the name is of a later one": {func(r *v1beta2.RecoveryStatus) { r.ID = "earlier" }, 1, false},
-		"the recovery has ended":     {func(r *v1beta2.RecoveryStatus) { r.Phase = v1beta2.RecoveryPhaseAbandoned }, 0, false},
-		"no restore has asked":       {func(r *v1beta2.RecoveryStatus) { r.Trigger = v1beta2.RecoveryTriggerRequest }, 0, false},
+		"it is under way":            {func(*v1beta2.RecoveryStatus) {}, 1, true, false, v1beta2.RestorePhaseRestoring},
+		"its EtcdRestore has ended":  {func(*v1beta2.RecoveryStatus) {}, 1, false, true, v1beta2.RestorePhaseFailed},
+		"the name is of a later one": {func(r *v1beta2.RecoveryStatus) { r.ID = "earlier" }, 1, false, true, ""},
+		"the recovery has ended":     {func(r *v1beta2.RecoveryStatus) { r.Phase = v1beta2.RecoveryPhaseAbandoned }, 0, false, false, ""},
+		"no restore has asked":       {func(r *v1beta2.RecoveryStatus) { r.Trigger = v1beta2.RecoveryTriggerRequest }, 0, false, false, ""},
 	} {
-		s, cache := afterRemoval(stopped()), lossRestores{status: &v1beta2.RestoreStatus{}}
+		s, cache := afterRemoval(stopped()), lossRestores{status: &v1beta2.RestoreStatus{Phase: test.phase}}
 		s.Record.Recovery = asked.DeepCopy()
 		test.edit(s.Record.Recovery)
 		err := observeRecoveryRestore(&run{Reconciler: &Reconciler{Config: Config{Cache: &cache}}, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s})
-		if found := s.RecoveryRestore != nil; err != nil || found != test.found || len(cache.reads) != test.reads {
+		if found := s.RecoveryRestore != nil; err != nil || found != test.found || s.RecoveryRestoreOver != test.over || len(cache.reads) != test.reads {
 			t.Errorf("%s: found %t, read %q, error %v", name, found, cache.reads, err)
 		}
 	}

@@ -71,8 +71,8 @@ type Observed struct {
 	RecoveryMember RecoveryMember
 	// RecoveryRestore is the status of the EtcdRestore that has asked for the recovery under way; nil if there is none.
 	RecoveryRestore *v1beta2.RestoreStatus
-	// RecoveryRestoreDeleted is true if that EtcdRestore no longer exists.
-	RecoveryRestoreDeleted bool
+	// RecoveryRestoreOver is true if that EtcdRestore no longer exists, or has ended.
+	RecoveryRestoreOver bool
 	// LossRestore is the status of the EtcdRestore that LossRestoreName names; nil if there is none.
 	LossRestore *v1beta2.RestoreStatus
 	// AwaitedRestore is the EtcdRestore whose data the cluster starts with, by its annotation; nil if it does not

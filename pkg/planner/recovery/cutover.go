@@ -81,7 +81,7 @@ func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 // unlessStored returns the recovery as one for which nothing is stored, if no fresh pre-restore backup has what the members
 // accepted before they stopped responding. Then none of them may respond until the end, and their PVCs are kept.
 func (in *Input) unlessStored(r *v1beta2.RecoveryStatus) *v1beta2.RecoveryStatus {
-	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Bootstrapped || !in.LacksBackup && !in.RestoreDeleted {
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Bootstrapped || !in.LacksBackup && !in.RestoreOver {
 		return r
 	}
 	next := r.DeepCopy()

@@ -56,7 +56,7 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	}
 	switch {
 	case in.RecoveryMember.Pod == nil && IsUnauthorized(r):
-		return in.awaitAuthorization(r), !in.Bootstrapped || in.RestoreDeleted
+		return in.awaitAuthorization(r), !in.Bootstrapped || in.RestoreOver
 	case in.RecoveryMember.Pod == nil:
 		return Decision{Step: Fill{Recovery: *r, WithoutSource: in.hasLostPVC(r)}}, true
 	case in.RecoveryMember.Serves && in.RecoveryMember.ClusterID != r.OldClusterID:
@@ -83,8 +83,8 @@ func (in *Input) whySuperseded(r *v1beta2.RecoveryStatus) string {
 // a recovery member that is not seen must be proven gone first: it may hold the data without its labels.
 func (in *Input) awaitAuthorization(r *v1beta2.RecoveryStatus) Decision {
 	why := in.whySuperseded(r)
-	if in.RestoreDeleted {
-		why = "only the record names its backup, and EtcdRestore " + r.Source.Restore + " no longer exists; restore the backup with another EtcdRestore"
+	if in.RestoreOver {
+		why = "only the record names its backup, and EtcdRestore " + r.Source.Restore + " no longer exists or has ended; restore the backup with another EtcdRestore"
 	}
 	if why != "" {
 		if r.Phase == v1beta2.RecoveryPhaseCutover && !in.RecoveryMember.Hidden {
@@ -92,9 +92,13 @@ func (in *Input) awaitAuthorization(r *v1beta2.RecoveryStatus) Decision {
 		}
 		return in.abandon(r, why)
 	}
-	return wait(OnEvent, ReasonWaitingForRestore,
+	decision := wait(OnEvent, ReasonWaitingForRestore,
 		"status.recovery does not say from which backup EtcdRestore "+r.Source.Restore+" restores, and the record alone is not trusted; that EtcdRestore asks again",
 		"If that EtcdRestore does not ask again, delete it, which abandons the recovery, and create another EtcdRestore.")
+	if r.Phase == v1beta2.RecoveryPhaseFilling && in.Bootstrapped {
+		decision.Step = ReviveOldMembers{}
+	}
+	return decision
 }
 
 // whyKeep says why a restore must not replace the members, empty if it may. Without a pre-restore backup one of them
@@ -111,8 +115,8 @@ func (in *Input) whyKeep(r *v1beta2.RecoveryStatus) string {
 		return ""
 	case r.OnlyIfUnresponsive:
 		return responds + " responds again, and there is no pre-restore backup of its data; another EtcdRestore stores it first"
-	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.RestoreDeleted:
-		return responds + " responds, and the EtcdRestore no longer exists: nothing stores what the members have accepted since it asked"
+	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.RestoreOver:
+		return responds + " responds, and the EtcdRestore no longer exists or has ended: nothing stores what the members have accepted since it asked"
 	default:
 		return ""
 	}
@@ -134,6 +138,9 @@ func (in *Input) respondingMember() string {
 
 // beginCutover records that the old members go, unless one of them may serve unseen.
 func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
+	if IsUnauthorized(r) {
+		return in.awaitAuthorization(r) // its EtcdRestore does not know that it goes on
+	}
 	if unresponsive := in.unresponsivePods(); unresponsive != "" {
 		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
 	}

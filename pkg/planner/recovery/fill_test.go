@@ -167,11 +167,11 @@ func TestWritesSinceThePreRestoreBackupAreStored(t *testing.T) {
 		{"a member responds without a quorum before the old members go", noLeader, edits(recorded(cutover, restores), memberPod(newID), lacks), waits},
 		{"no member responds", nothing, edits(recorded(filling, restores), memberPod(newID), lacks), "BeginCutover"},
 		{"no member responds, and the old members go", nothing, edits(recorded(cutover, restores), memberPod(newID), lacks), "Fence"},
-		{"the EtcdRestore is deleted before the cutover", serving, edits(recorded(filling, restores), memberPod(newID), restoreDeleted), "Abandon"},
-		{"the EtcdRestore is deleted in the cutover", serving, edits(recorded(cutover, restores), memberPod(newID), restoreDeleted), "Abandon"},
-		{"the EtcdRestore is deleted, and no member responds", nothing, edits(recorded(cutover, restores), memberPod(newID), restoreDeleted), "Fence"},
+		{"the EtcdRestore is deleted before the cutover", serving, edits(recorded(filling, restores), memberPod(newID), restoreOver), "Abandon"},
+		{"the EtcdRestore is deleted in the cutover", serving, edits(recorded(cutover, restores), memberPod(newID), restoreOver), "Abandon"},
+		{"the EtcdRestore is deleted, and no member responds", nothing, edits(recorded(cutover, restores), memberPod(newID), restoreOver), "Fence"},
 	})
-	for name, edit := range map[string]func(*Input){"a backup that is too old": lacks, "a deleted EtcdRestore": restoreDeleted} {
+	for name, edit := range map[string]func(*Input){"a backup that is too old": lacks, "a deleted EtcdRestore": restoreOver} {
 		d, _ := Decide(input(t, nothing, recorded(cutover, restores), memberPod(newID), edit))
 		if fence, is := d.Step.(Fence); !is || !fence.Recovery.OnlyIfUnresponsive || !fence.Next.OnlyIfUnresponsive {
 			t.Errorf("%s: the PVCs of the old members are not kept: %+v", name, d.Step)
@@ -224,7 +224,9 @@ func TestRecordDoesNotAuthorize(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"only the record names the backup, and the cluster has no data", "", edits(neverServed, recorded(filling, restores), unreported), "wait WaitingForRestore"},
 		{"the cluster is looked after meanwhile", serving, edits(recorded(filling, restores), unreported), goesOn},
-		{"the EtcdRestore no longer exists", "", edits(neverServed, recorded(filling, restores), unreported, restoreDeleted), "Abandon"},
+		{"the EtcdRestore no longer exists", "", edits(neverServed, recorded(filling, restores), unreported, restoreOver), "Abandon"},
+		{"the recovery member serves", serving, edits(recorded(filling, restores), unreported, memberPod(newID)), "ReviveOldMembers, wait WaitingForRestore"},
+		{"the recovery member serves, and the EtcdRestore has ended", serving, edits(recorded(filling, restores), unreported, memberPod(newID), restoreOver), "Abandon"},
 		{"a person has asked for another recovery since", noLeader, edits(recorded(filling, restores), askedSince), "Abandon"},
 		{"a person has asked since, in the cutover without data", noLeader, edits(recorded(cutover, restores), askedSince), "Record Abandoned gone r"},
 	})

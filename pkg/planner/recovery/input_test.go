@@ -243,10 +243,10 @@ func memberPod(id string, edits ...func(*RecoveryMember)) func(*Input) {
 	}
 }
 
-// unreported is a cluster whose status has lost the request, and restoreDeleted one whose EtcdRestore does not ask again.
-func unreported(in *Input)     { in.Reported = nil }
-func restoreDeleted(in *Input) { in.RestoreDeleted = true }
-func unfilled(in *Input)       { in.RecoveryMember.Unfilled = true }
+// unreported is a cluster whose status has lost the request, and restoreOver one whose EtcdRestore does not ask again.
+func unreported(in *Input)  { in.Reported = nil }
+func restoreOver(in *Input) { in.RestoreOver = true }
+func unfilled(in *Input)    { in.RecoveryMember.Unfilled = true }
 
 func hidden(in *Input) { in.RecoveryMember.Hidden = true }
 func published(in *Input) {

@@ -29,6 +29,8 @@ const (
 	// PVCs exist is restored without a pre-restore backup: members may be starting. If one has
 	// responded since the restore began, only a user lets it continue without.
 	lossGrace = 30 * time.Second
+	// confirmPause is how long after a pre-restore backup that no quorum confirmed another is made: an election takes less.
+	confirmPause = 30 * time.Second
 	// preRestoreSuffix follows the name and the location of a pre-restore backup.
 	preRestoreSuffix = "-pre-restore"
 	copyHash         = 10
@@ -46,13 +48,13 @@ func rulePreRestoreBackup(o *Observed) (Plan, bool) {
 }
 
 // backUpMeanwhile has the pre-restore backup begin while the first attempt reads the backup, because both take a pod and
-// neither needs the other. A backup that turns out bad leaves it behind, so later attempts make none. A namespace without
-// room for one pod has none for two.
-func (o *Observed) backUpMeanwhile(plan Plan, j *Job) Plan {
-	if j.Attempt > 1 || j.Unstarted() != nil || o.Cluster == nil || !o.isServed() || !o.responds() || o.PreRestore != nil || o.hasPreRestoreBackup() || o.obstacle() != nil {
+// neither needs the other. A backup that turns out bad leaves it behind, so later attempts make none. A volume may be
+// usable on one node at a time, so that one of them would wait for the other.
+func (o *Observed) backUpMeanwhile(plan Plan, place *v1beta2.BackupPlace, j *Job) Plan {
+	if j.Attempt > 1 || j.Unstarted() != nil || place.PersistentVolumeClaim != nil || o.Cluster == nil || !o.isServed() || !o.responds() || o.PreRestore != nil || o.hasPreRestoreBackup() || o.obstacle() != nil {
 		return plan
 	}
-	if made, wait := o.newPreRestoreBackup(); wait == nil {
+	if made, wait := o.newPreRestoreBackup(); wait == nil && made.Spec.PersistentVolumeClaim == nil {
 		plan.Action, plan.Copy = ActionBackUpFirst, made
 	}
 	return plan
@@ -79,6 +81,10 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	}
 	b := o.PreRestore
 	switch {
+	case b == nil && o.untilAnotherBackup() > 0:
+		plan.RequeueAfter = o.untilAnotherBackup()
+		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and a quorum responds, which may have newer writes; another EtcdBackup follows within %s",
+			o.Restore.Status.PreRestoreBackup.Backup, confirmPause)}
 	case b == nil:
 		plan.Action, plan.Copy = ActionBackUpFirst, made
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
@@ -88,9 +94,6 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
 	case isSuspended(b):
 		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
-	case b.Status.Succeeded && b.Status.Unconfirmed && o.hasQuorum():
-		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: no quorum confirmed what EtcdBackup %s has stored, and a quorum responds, which may have newer writes; "+
-			"to store the data again, delete that EtcdBackup%s", b.Name, withoutBackup)}
 	case b.Status.Succeeded:
 		// The status records the backup first: the next step is decided from the status.
 		plan.Copied = &v1beta2.PreRestoreBackup{
@@ -102,6 +105,15 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 		plan.Wait = backupProgress(b)
 	}
 	return plan, true
+}
+
+// untilAnotherBackup is how long the next pre-restore backup waits after one that no quorum confirmed.
+func (o *Observed) untilAnotherBackup() time.Duration {
+	c := o.Restore.Status.PreRestoreBackup
+	if c == nil || !c.Unconfirmed {
+		return 0
+	}
+	return min(c.Time.Add(confirmPause).Sub(o.Now), confirmPause) // a clock that was set back does not make it longer
 }
 
 // hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly. While a quorum responds, one that

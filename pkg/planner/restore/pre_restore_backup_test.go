@@ -77,6 +77,11 @@ func copied(at time.Time) func(*Observed) {
 	}
 }
 
+// justCopied: the pre-restore backup was stored a moment ago.
+func justCopied(o *Observed) {
+	o.Restore.Status.PreRestoreBackup.Time = metav1.NewTime(o.Now.Add(-time.Second))
+}
+
 // copiedUnconfirmed: the pre-restore backup is of a member that no quorum confirmed.
 func copiedUnconfirmed(o *Observed) {
 	copied(epoch)(o)
@@ -144,7 +149,9 @@ func TestPreRestoreBackup(t *testing.T) {
 		"a member responded, and a user does without the backup":     {[]func(*Observed){uncopied, seen, copiedTo(suspended), members(stored), quorumLost(time.Hour)}, ask},
 		"a member responded, and neither pods nor PVCs exist by now": {[]func(*Observed){uncopied, seen, copiedTo(failed), members(gone), quorumLost(0)}, askAway},
 		"neither pods nor PVCs exist":                                {[]func(*Observed){uncopied, members(gone), quorumLost(0)}, askAway},
-		"no quorum confirms the backup, and one responds":            {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: wait PreRestoreBackupFailed"},
+		"no quorum confirms the backup, and one responds":            {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: copied 60 unconfirmed wait PreRestoreBackup"},
+		"no quorum confirmed the backup a moment ago":                {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: wait PreRestoreBackup"},
+		"the backup is being read from a volume":                     {[]func(*Observed){reads(1), members(serves), fromBackup(nil)}, "Verifying: wait Verifying"},
 		"no quorum responds that could confirm the backup":           {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(survives), quorumLost(time.Hour)}, "Verifying: copied 60 unconfirmed wait PreRestoreBackup"},
 		"a quorum responds since the backup that none confirmed":     {[]func(*Observed){uncopied, copiedUnconfirmed, members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"nothing but a backup that no quorum confirmed":              {[]func(*Observed){uncopied, copiedUnconfirmed, members(survives), quorumLost(time.Hour)}, ask},

@@ -59,7 +59,7 @@ func ruleVerify(o *Observed) (Plan, bool) {
 	case j.Outcome == nil:
 		plan.Progress, plan.RequeueAfter = j.Progress, progressPeriod
 		plan.Wait = cmp.Or(j.Unstarted(), &Wait{Reason: ReasonVerifying, Message: verifying})
-		return o.backUpMeanwhile(plan, j), true
+		return o.backUpMeanwhile(plan, place, j), true
 	case !j.Outcome.Succeeded:
 		return o.retry(plan, place, j.Attempt, j.Outcome), true
 	case j.Target != o.target().String() && !o.follows(j):
