@@ -41,8 +41,8 @@ type Input struct {
 	LacksBackup bool
 	// Unconfirmed is true if that pre-restore backup is of a member that no quorum confirmed: it may lack what others have.
 	Unconfirmed bool
-	// RestoreOver is true if that EtcdRestore no longer exists, or has ended because nothing showed it this recovery:
-	// nothing says any more what is stored, and a user may believe that nothing goes on.
+	// RestoreOver is true if that EtcdRestore no longer exists, or has ended because nothing showed it this recovery.
+	// Then nothing says any more what is stored, and a user may believe that nothing goes on.
 	RestoreOver bool
 	// Repeats is true if the last request is of an EtcdRestore that the cluster has carried out before. It may replace
 	// only what a permanent quorum loss has left.
