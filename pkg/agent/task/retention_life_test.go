@@ -109,7 +109,7 @@ func (w *retentionWalk) disturb() {
 		w.note("the cluster is created again as %s", w.cluster.UID)
 	}
 	if w.chance(60) && !w.cluster.Status.Recovery.IsInProgress() { // from what a member has left
-		w.cluster.Status.Recovery = &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, CompletionTime: ptr.To(metav1.NewTime(w.kubernetes()))}
+		w.cluster.Status.Recovery = &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: metav1.NewTime(w.kubernetes().Add(-time.Minute)), CompletionTime: ptr.To(metav1.NewTime(w.kubernetes()))}
 	}
 	if w.chance(30) {
 		if there := w.stored(); len(there) > 0 {

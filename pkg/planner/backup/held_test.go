@@ -64,6 +64,12 @@ func TestHeld(t *testing.T) {
 		"recovery under way": {spec: named("x", nil), want: "4", recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseCutover, Source: v1beta2.RecoverySource{
 			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
 		}}},
+		"the last before a recovery from a survivor": {spec: named("x", nil), want: "3", recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
+		"a recovery of long ago": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(4)),
+		}},
 		"recovery that has ended": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, Source: v1beta2.RecoverySource{
 			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
 		}}},
