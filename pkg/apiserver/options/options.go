@@ -156,10 +156,10 @@ func (o *Options) AddFlags(sets *cliflag.NamedFlagSets) {
 	storage.Var(&o.NamespaceWriteBudget, "namespace-write-budget",
 		"How much the users of one namespace may write to the storage at once; one 256th of it comes back each second. Writes beyond get the status 429. "+
 			"The objects of one kind in a namespace may take four times as much in the storage. "+
-			"Deletions, and users with the right exceed on the kind in all namespaces are not limited. 0 lifts the limits.")
+			"Not limited are deletions, and users with the right exceed on the kind in all namespaces and without every verb. 0 lifts the limits.")
 	storage.IntVar(&o.NamespaceObjectLimit, "namespace-object-limit", o.NamespaceObjectLimit,
 		"How many objects of one kind the users of one namespace may have. A create beyond gets the status 403. "+
-			"Users with the right exceed on the kind in all namespaces are not limited. 0 lifts the limit.")
+			"Not limited are users with the right exceed on the kind in all namespaces and without every verb. 0 lifts the limit.")
 	o.Recommended.Etcd.AddFlags(storage)
 
 	serving := sets.FlagSet("secure serving")

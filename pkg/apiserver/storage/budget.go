@@ -168,8 +168,8 @@ func (s *budgetedStorage) rejectSize(ctx context.Context, namespace, key string,
 	case fits:
 		return nil
 	case tooManyObjects:
-		why = fmt.Sprintf("namespace %s has %d %s, which is the limit for one namespace; delete those that are not needed. An administrator sets %s of the API server, and 0 lifts the limit",
-			namespace, most.objects, s.resource.Resource, ObjectsFlag)
+		why = fmt.Sprintf("namespace %s has %d %s, which is the limit for one namespace; delete those that are not needed%s. An administrator sets %s of the API server, and 0 lifts the limit",
+			namespace, most.objects, s.resource.Resource, lessOften[s.resource.Resource], ObjectsFlag)
 	case tooManyBytes:
 		why = fmt.Sprintf("the %s in namespace %s have more than %s in the storage, which all namespaces share; delete objects, or make them smaller. "+
 			"An administrator sets %s of the API server; the limit is %d times its value, and 0 lifts it", s.resource.Resource, namespace, inUnits(most.bytes), BudgetFlag, storedBudgets)
@@ -193,9 +193,14 @@ func (s *budgetedStorage) rejectRate(namespace string, c cost) error {
 		inUnits(s.budget.Bytes/int64(refillTime/time.Second)), seconds, BudgetFlag, s.exempt()), seconds)
 }
 
+// lessOften says how a namespace gets fewer objects of a kind.
+var lessOften = map[string]string{
+	"etcdbackups": ", or have the controller do it: spec.backup.ttl of the EtcdCluster counts for EtcdBackups from then on, and spec.ttl of an EtcdBackup for that one",
+}
+
 // exempt says which right lifts the limits for a user.
 func (s *budgetedStorage) exempt() string {
-	return fmt.Sprintf("the limit does not hold for a user with the right %s %s (%s) in all namespaces, as the ClusterRole etcd-operator:exceed gives it",
+	return fmt.Sprintf("the limit does not hold for a user with the right %s %s (%s) in all namespaces, as the ClusterRole etcd-operator:exceed gives it to one that has not every verb",
 		ExceedVerb, s.resource.Resource, s.resource.Group)
 }
 

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net"
+	"slices"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -88,13 +89,20 @@ func With(err error, right Right) error {
 	switch {
 	case err == nil:
 		return nil
-	case apierrors.IsForbidden(err):
+	case apierrors.IsForbidden(err) && !isLimit(message(err)):
 		return &explained{forbidden(err, right), err}
 	case apierrors.IsUnauthorized(err):
 		return &explained{"Kubernetes does not accept the credentials of this kubeconfig; log in again, or choose another context with --context", err}
 	default:
 		return err
 	}
+}
+
+// limits are words of what rejects with the same status as a missing right, and what no role lifts.
+var limits = []string{"the limit for one namespace", "which all namespaces share", "exceeded quota", "ValidatingAdmissionPolicy", "admission webhook"}
+
+func isLimit(detail string) bool {
+	return slices.ContainsFunc(limits, func(words string) bool { return strings.Contains(detail, words) })
 }
 
 // explained is an error with a text of its own.

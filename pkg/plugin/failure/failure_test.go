@@ -47,6 +47,15 @@ func TestCodeOf(t *testing.T) {
 	}
 }
 
+// TestLimitIsNoMissingRight: an administrator who grants a right because of a limit changes nothing.
+func TestLimitIsNoMissingRight(t *testing.T) {
+	limit := apierrors.NewForbidden(clusters, "c", errors.New("namespace a has 1000 etcdbackups, which is the limit for one namespace"))
+	got := failure.Explain(failure.With(limit, failure.Right{Verb: "create", Resource: "etcdclusters/backup", Namespace: "a"}))
+	if strings.Contains(got, "the right to") || !strings.Contains(got, "1000 etcdbackups") {
+		t.Errorf("explained as %q", got)
+	}
+}
+
 func TestExplain(t *testing.T) {
 	for name, c := range map[string]struct {
 		err  error
