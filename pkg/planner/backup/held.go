@@ -17,7 +17,7 @@ import (
 
 // Held returns the URIs of the backups that a user holds, and of those that a restore reads or may read, sorted. The
 // retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Backups,
-// restores and clusters are those of the namespace. The newest backup from before a recovery from a survivor is held, too. EtcdBackups may share a place, and a restore waits for each Job that
+// restores and clusters are those of the namespace. What was stored before a recovery from a survivor is held, too. EtcdBackups may share a place, and a restore waits for each Job that
 // may delete what it reads, whichever EtcdBackup the restore names. A recovery continues after its EtcdRestore was
 // deleted, and its cluster need not be the one that b is of. A name without a revision means the newest good backup; which one that was is known once it
 // was verified.
@@ -53,7 +53,7 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 		if r := c.Status.Recovery; r.IsInProgress() && r.Source.Backup != nil {
 			held = append(held, URIOf(r.Source.Backup.StorageType, &r.Source.Backup.RestoreSource))
 		}
-		held = append(held, beforeLoss(b, c, now))
+		held = append(held, beforeLoss(b, c, now)...)
 	}
 	slices.Sort(held)
 	return slices.DeleteFunc(slices.Compact(held), func(uri string) bool { return uri == "" })
@@ -63,20 +63,25 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 // lost writes which only that backup has, and a backup follows the recovery at once. So a user has a week to look.
 const lossHold = 7 * 24 * time.Hour
 
-// beforeLoss returns the newest good backup of b from before the recovery of its cluster from a survivor; empty if there was
-// none of late. After a restore the user has said which data counts, and the pre-restore backup has the other.
-func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) string {
+// beforeLoss returns the good backups of b from before the recovery of its cluster from a survivor, down to one that a quorum
+// confirmed: those after that may be of the survivor. There are none if there was no such recovery of late. After a
+// restore the user has said which data counts, and the pre-restore backup has the other.
+func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []string {
 	r := c.Status.Recovery
 	if r == nil || r.Trigger == v1beta2.RecoveryTriggerRestore || r.Phase == v1beta2.RecoveryPhaseAbandoned ||
 		b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != c.Name || r.CompletionTime != nil && now.Sub(r.CompletionTime.Time) > lossHold {
-		return ""
+		return nil
 	}
+	var uris []string
 	for _, s := range storedBy(b) {
-		if s.at.Before(&r.RequestedAt) {
-			return s.uri
+		if !s.at.Before(&r.RequestedAt) {
+			continue
+		}
+		if uris = append(uris, s.uri); !s.unconfirmed {
+			break
 		}
 	}
-	return ""
+	return uris
 }
 
 // clusterOf returns the cluster of a restore; nil if there is none.

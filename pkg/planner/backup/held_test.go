@@ -67,6 +67,9 @@ func TestHeld(t *testing.T) {
 		"the last before a recovery from a survivor": {spec: named("x", nil), want: "3", recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
 		}},
+		"the last of the survivor, and what a quorum confirmed": {spec: named("x", nil), cutOff: true, want: "2 3", recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
 		"a recovery of long ago": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(4)),
 		}},

@@ -55,8 +55,8 @@ func (in *Input) fill(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		return d, true
 	}
 	switch {
-	case in.RecoveryMember.Pod == nil && IsUnauthorized(r):
-		return in.awaitAuthorization(r), !in.Bootstrapped || in.RestoreOver
+	case IsUnauthorized(r):
+		return in.awaitAuthorization(r), true
 	case in.RecoveryMember.Pod == nil:
 		return Decision{Step: Fill{Recovery: *r, WithoutSource: in.hasLostPVC(r)}}, true
 	case in.RecoveryMember.Serves && in.RecoveryMember.ClusterID != r.OldClusterID:
@@ -138,9 +138,6 @@ func (in *Input) respondingMember() string {
 
 // beginCutover records that the old members go, unless one of them may serve unseen.
 func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
-	if IsUnauthorized(r) {
-		return in.awaitAuthorization(r) // its EtcdRestore does not know that it goes on
-	}
 	if unresponsive := in.unresponsivePods(); unresponsive != "" {
 		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
 	}

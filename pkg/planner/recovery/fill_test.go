@@ -223,7 +223,8 @@ func TestRecordDoesNotAuthorize(t *testing.T) {
 	askedSince := func(in *Input) { in.Reported = &v1beta2.RecoveryStatus{ID: "since", Phase: pending} }
 	checkDecisions(t, []decision{
 		{"only the record names the backup, and the cluster has no data", "", edits(neverServed, recorded(filling, restores), unreported), "wait WaitingForRestore"},
-		{"the cluster is looked after meanwhile", serving, edits(recorded(filling, restores), unreported), goesOn},
+		{"its members start again meanwhile", serving, edits(recorded(filling, restores), unreported), "ReviveOldMembers, wait WaitingForRestore"},
+		{"the recovery member is filled", serving, edits(recorded(filling, restores), unreported, memberPod("")), "ReviveOldMembers, wait WaitingForRestore"},
 		{"the EtcdRestore no longer exists", "", edits(neverServed, recorded(filling, restores), unreported, restoreOver), "Abandon"},
 		{"the recovery member serves", serving, edits(recorded(filling, restores), unreported, memberPod(newID)), "ReviveOldMembers, wait WaitingForRestore"},
 		{"the recovery member serves, and the EtcdRestore has ended", serving, edits(recorded(filling, restores), unreported, memberPod(newID), restoreOver), "Abandon"},

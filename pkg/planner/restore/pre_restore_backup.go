@@ -30,7 +30,8 @@ const (
 	// responded since the restore began, only a user lets it continue without.
 	lossGrace = 30 * time.Second
 	// confirmPause is how long after a pre-restore backup that no quorum confirmed another is made: an election takes less.
-	confirmPause = 30 * time.Second
+	// Each further pause is half as long as the restore has lasted, up to maxConfirmPause: each backup is a full copy.
+	confirmPause, maxConfirmPause = 30 * time.Second, 15 * time.Minute
 	// preRestoreSuffix follows the name and the location of a pre-restore backup.
 	preRestoreSuffix = "-pre-restore"
 	copyHash         = 10
@@ -81,10 +82,12 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	}
 	b := o.PreRestore
 	switch {
-	case b == nil && o.untilAnotherBackup() > 0:
+	case isSuspended(b):
+		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
+	case o.untilAnotherBackup() > 0:
 		plan.RequeueAfter = o.untilAnotherBackup()
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and a quorum responds, which may have newer writes; another EtcdBackup follows within %s",
-			o.Restore.Status.PreRestoreBackup.Backup, confirmPause)}
+			o.Restore.Status.PreRestoreBackup.Backup, maxConfirmPause) + withoutBackup}
 	case b == nil:
 		plan.Action, plan.Copy = ActionBackUpFirst, made
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
@@ -92,8 +95,6 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: EtcdBackup %s is being deleted; it is created again afterwards", b.Name)}
 	case b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != o.Cluster.Name:
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("EtcdBackup %s is not a backup of EtcdCluster %s: delete it", b.Name, o.Cluster.Name)}
-	case isSuspended(b):
-		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
 	case b.Status.Succeeded:
 		// The status records the backup first: the next step is decided from the status.
 		plan.Copied = &v1beta2.PreRestoreBackup{
@@ -113,7 +114,11 @@ func (o *Observed) untilAnotherBackup() time.Duration {
 	if c == nil || !c.Unconfirmed {
 		return 0
 	}
-	return min(c.Time.Add(confirmPause).Sub(o.Now), confirmPause) // a clock that was set back does not make it longer
+	pause := confirmPause
+	if start := o.Restore.Status.StartTime; start != nil {
+		pause = min(max(pause, c.Time.Sub(start.Time)/2), maxConfirmPause)
+	}
+	return min(c.Time.Add(pause).Sub(o.Now), pause) // a clock that was set back does not make it longer
 }
 
 // hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly. While a quorum responds, one that
@@ -223,6 +228,9 @@ func (o *Observed) PreRestoreBackupName() string {
 	made, wait := o.newPreRestoreBackup()
 	if wait != nil {
 		return ""
+	}
+	if o.untilAnotherBackup() > 0 {
+		return o.Restore.Status.PreRestoreBackup.Backup // a user may suspend it meanwhile
 	}
 	return made.Name
 }
