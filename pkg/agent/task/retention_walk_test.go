@@ -215,7 +215,10 @@ func (w *retentionWalk) end(j *backup.Job) {
 // -retention-walks=1.
 func TestRetentionKeepsWhatTheRulesKeep(t *testing.T) {
 	first, last := *retentionSeed, *retentionSeed+*retentionWalks-1
-	if testing.Short() {
+	switch {
+	case raceEnabled:
+		last = first + min(*retentionWalks, 4) - 1
+	case testing.Short():
 		last = first + min(*retentionWalks, 10) - 1
 	}
 	total := rules{}

@@ -75,7 +75,7 @@ func (b *bench) saveRequest(id string, layout manifest.Layout) *agent.Request {
 
 func (b *bench) run(command agent.Command, r *agent.Request) *agent.Result {
 	b.t.Helper()
-	ctx, cancel := context.WithTimeout(b.t.Context(), 2*time.Minute)
+	ctx, cancel := context.WithTimeout(b.t.Context(), 5*time.Minute) // only what hangs takes as long
 	defer cancel()
 	return b.runner.Run(ctx, command, r)
 }
