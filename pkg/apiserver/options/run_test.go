@@ -20,7 +20,7 @@ func TestStartWaitsForTheKubeAPIServer(t *testing.T) {
 	o := parse(t, "--embedded-etcd-dir="+filepath.Join(t.TempDir(), "data"))
 	o.Recommended.CoreAPI.CoreAPIKubeconfigPath = unreachable(t)
 	o.memberLookupTimeout = time.Millisecond
-	ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
+	ctx, cancel := context.WithTimeout(t.Context(), 20*time.Second) // a new storage settles its version for four of them
 	defer cancel()
 	err := o.Run(ctx)
 	if !errors.Is(err, context.DeadlineExceeded) || !strings.Contains(err.Error(), "CustomResourceDefinition") {
