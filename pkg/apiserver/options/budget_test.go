@@ -17,11 +17,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
 )
 
-// TestNamespaceCannotFillTheStorage changes the largest object 400 times, which would write 100 MiB. The limit is a tenth
-// of the quota of the smallest storage, which has 768 MiB.
+// TestNamespaceCannotFillTheStorage changes the largest object 100 times, which would write 25 MiB. Two budgets are what a
+// namespace may write between two compactions.
 func TestNamespaceCannotFillTheStorage(t *testing.T) {
 	t.Parallel()
-	server := startStandalone(t)
+	server := startStandalone(t, "--namespace-write-budget=4Mi")
 	large := newCluster("large")
 	large.Annotations = map[string]string{"a": strings.Repeat("x", genericstore.MaxDeclaredBytes-4096)}
 	// The client of the loopback address is an administrator.
@@ -34,7 +34,7 @@ func TestNamespaceCannotFillTheStorage(t *testing.T) {
 		t.Fatal(err)
 	}
 	rejected := 0
-	for i := range 400 {
+	for i := range 100 {
 		patch := fmt.Appendf(nil, `{"metadata":{"annotations":{"i":"%d"}}}`, i)
 		err := client.EtcdV1beta2().RESTClient().Patch(types.MergePatchType).Namespace("default").Resource("etcdclusters").Name("large").
 			MaxRetries(0).Body(patch).Do(t.Context()).Error()
@@ -49,8 +49,8 @@ func TestNamespaceCannotFillTheStorage(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	t.Logf("%d of 400 updates were rejected, and the database has %d MiB", rejected, status.DbSize>>20)
-	if limit := int64(768 << 20 / 10); status.DbSize > limit {
+	t.Logf("%d of 100 updates were rejected, and the database has %d MiB", rejected, status.DbSize>>20)
+	if limit := int64(2 * 4 << 20); status.DbSize > limit {
 		t.Errorf("the database has %d MiB, which is more than %d MiB; %d updates were rejected", status.DbSize>>20, limit>>20, rejected)
 	}
 	if err := client.EtcdV1beta2().EtcdClusters("default").Delete(t.Context(), "large", metav1.DeleteOptions{}); err != nil {
