@@ -77,7 +77,7 @@ func TestBackupIsAskedFor(t *testing.T) {
 		`{"spec":{"backupPolicy":{"schedule":"@daily"}}}`:                        "spec.backupPolicy",
 		`{"metadata":{"uid":"other"}}`:                                           "UID",
 		`{"kind":"EtcdCluster","apiVersion":"etcd.database.coreos.com/v1beta2"}`: "EtcdCluster",
-		`nothing`: "json",
+		`nothing`: "must be an object",
 	} {
 		if output, err := post(t, body, path); err == nil || !strings.Contains(output, says) {
 			t.Errorf("%s: %v %s, want %s", body, err, output, says)

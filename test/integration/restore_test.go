@@ -62,7 +62,7 @@ func TestRestoreIsAskedFor(t *testing.T) {
 		`{"metadata":{"uid":"other"}}`:                                           "UID",
 		`{"metadata":{"resourceVersion":"1"}}`:                                   "resource version",
 		`{"kind":"EtcdCluster","apiVersion":"etcd.database.coreos.com/v1beta2"}`: "EtcdCluster",
-		`nothing`: "json",
+		`nothing`: "must be an object",
 	} {
 		if output, err := post(t, body, path); err == nil || !strings.Contains(output, says) {
 			t.Errorf("%s: %v %s, want %s", body, err, output, says)
