@@ -12,20 +12,17 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// volumesAsDeclared is False while a volume is about to go that a member uses, is smaller than declared, or has another
+// volumesAsDeclared is False while a volume is smaller than declared, or has another
 // VolumeAttributesClass.
 func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionVolumesAsDeclared
 	if !isPersistent(o.Cluster) {
 		return v1beta2.ClusterCondition{}
 	}
-	var going, rejected, grows, differ []string
+	var rejected, grows, differ []string
 	why := ""
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if c.Owned && c.Terminating && isInUse(o, c.Name) {
-			going = append(going, c.Name)
-		}
 		if !c.Owned || c.Terminating {
 			continue
 		}
@@ -45,10 +42,6 @@ func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 		}
 	}
 	switch {
-	case len(going) > 0:
-		return is(t, corev1.ConditionFalse, ReasonPVCDeletionRequested, "the deletion of PVCs was requested that members use: "+strings.Join(going, ", ")+
-			". Kubernetes deletes each with its data as soon as its pod ends. Do not delete these pods. Set persistentVolumeReclaimPolicy of their volumes to Retain, and have other members replace them, "+
-			"one after the other: kubectl etcd replace "+o.Cluster.Name+" MEMBER")
 	case len(rejected) > 0:
 		return is(t, corev1.ConditionFalse, v1beta2.ReasonGrowthRejected, "Kubernetes rejects the growth of the PVCs "+strings.Join(rejected, ", ")+why+
 			". Declare the old size again. Or allow the growth and remove the annotation "+resources.AnnotationGrowthRejected+" from these PVCs.")
@@ -62,11 +55,4 @@ func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	default:
 		return is(t, corev1.ConditionTrue, ReasonAsDeclared, "")
 	}
-}
-
-// isInUse is true for the PVC of a member whose pod has it mounted. The controller deletes a PVC only after its member was
-// removed from etcd.
-func isInUse(o *Observed, name string) bool {
-	pod := podByName(o.Pods, name)
-	return memberByName(o.Etcd.Members, name) != nil && !isGone(pod) && !pod.Terminating && pod.Running
 }

@@ -127,8 +127,6 @@ const (
 	ReasonAsDeclared Reason = "AsDeclared"
 	// ReasonAttributesDiffer: a PVC has another volumeAttributesClassName than the declared one. Ends when they are equal.
 	ReasonAttributesDiffer Reason = "AttributesDiffer"
-	// ReasonPVCDeletionRequested: the deletion of a PVC was requested that a member uses, and it goes with its data when the pod ends. Ends when another member has replaced it.
-	ReasonPVCDeletionRequested Reason = "PVCDeletionRequested"
 	// ReasonCreating: the cluster has never served. Ends when it serves.
 	ReasonCreating Reason = "Creating"
 	// ReasonDatabaseFull: a database has reached its quota, and etcd rejects writes. Ends when each database is below its quota: the controller then disarms the alarm.
