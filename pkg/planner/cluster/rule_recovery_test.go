@@ -51,6 +51,9 @@ func recorded(phase v1beta2.RecoveryPhase, edit ...func(*v1beta2.RecoveryStatus)
 			e(r)
 		}
 		o.Record.Recovery = r
+		if r.Source.Backup != nil { // only the status authorizes a backup
+			o.Cluster.Status.Recovery = r.DeepCopy()
+		}
 	}
 }
 
@@ -111,8 +114,10 @@ func begun(ids ...string) func(*Observed) {
 	return func(o *Observed) { o.Record.Recoveries = ids }
 }
 
-func restores(r *v1beta2.RecoveryStatus) { r.Trigger = v1beta2.RecoveryTriggerRestore }
-func early(r *v1beta2.RecoveryStatus)    { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
+func restores(r *v1beta2.RecoveryStatus) {
+	r.Trigger, r.Source.Backup = v1beta2.RecoveryTriggerRestore, &v1beta2.BackupPlace{SHA256: "authorized"}
+}
+func early(r *v1beta2.RecoveryStatus) { r.RequestedAt = metav1.NewTime(testNow.Add(-time.Hour)) }
 
 const (
 	pending   = v1beta2.RecoveryPhasePending
