@@ -10,6 +10,8 @@ import (
 	"slices"
 	"strconv"
 
+	corev1 "k8s.io/api/core/v1"
+
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -45,13 +47,21 @@ func addMember(ctx context.Context, r *run, a planner.AddMember) error {
 	return nil
 }
 
-// promoteMember makes a learner a voter, unless its pod is about to end.
+// promoteMember makes a learner a voter, unless its pod is about to end. Before it votes, its pod says that it never
+// starts without its data: what it acknowledges from then on must not be forgotten with its disk.
 func promoteMember(ctx context.Context, r *run, a planner.PromoteMember) error {
-	if _, err := requirePodStays(ctx, r, a.Name); err != nil {
+	pod, err := requirePodStays(ctx, r, a.Name)
+	if err != nil {
 		return err
 	}
 	if a.Needed {
 		if err := requireLearnerApplies(ctx, r, a); err != nil {
+			return err
+		}
+	}
+	if pod.MayFill {
+		err := updateObservedPod(ctx, r, a.Name, pod.UID, func(live *corev1.Pod) (*corev1.Pod, bool) { return resources.Joined(r.seen.Cluster, live) })
+		if err != nil {
 			return err
 		}
 	}

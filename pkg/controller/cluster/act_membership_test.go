@@ -160,3 +160,40 @@ func TestRemovalOfOldMemberIsPersisted(t *testing.T) {
 		})
 	}
 }
+
+// promoting notes the promotion among the calls.
+type promoting struct{ *oneMember }
+
+func (e promoting) Promote(context.Context, etcd.Target, uint64) error {
+	e.calls = append(e.calls, "promote")
+	return nil
+}
+
+// TestVoterNeverStartsWithoutItsData: what a new voter acknowledges right after its promotion is on its disk. Without that
+// disk it must not start, so its pod says so before it votes.
+func TestVoterNeverStartsWithoutItsData(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		joined bool
+		want   []string
+	}{
+		"its pod names the others": {false, []string{"update pod", "promote"}},
+		"its pod names it alone":   {true, []string{"promote"}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			m := stopped()
+			uid := m.pod.UID
+			m.pod = resources.Pod(m.cluster, resources.MemberPod{Name: "c-a", Learner: true, Joined: test.joined, InitialCluster: []resources.Peer{
+				{Name: "c-a", URL: resources.PeerURL(m.cluster, "c-a")}, {Name: "c-b", URL: resources.PeerURL(m.cluster, "c-b")},
+			}})
+			m.pod.UID = uid
+			r := &Reconciler{Config: Config{Objects: m, Etcd: promoting{m}, Gate: m, Recorder: m}}
+			err := promoteMember(t.Context(), &run{Reconciler: r, seen: &seen{Observed: planner.Observed{Cluster: m.cluster}}}, planner.PromoteMember{ID: 1, Name: "c-a"})
+			wrote := slices.DeleteFunc(m.calls, func(call string) bool { return call == "get pod" })
+			if err != nil || !slices.Equal(wrote, test.want) {
+				t.Errorf("it fails with %v and does %q, want %q", err, wrote, test.want)
+			}
+		})
+	}
+}

@@ -40,14 +40,18 @@ func (w *World) destroyAll() {
 
 // wipe empties the data directory of a member, whose container ends with that and is
 // started again. A quorum always keeps its data. With B, that may be a member that has
-// just joined and that the controller does not know yet.
+// just joined and that the controller does not know yet. A learner that was promoted is known.
 func (w *World) wipe(e schedules.Event) {
 	pod := w.AnyPod(e.A)
-	if pod == nil || len(pod.Spec.InitContainers) > 0 || (e.B == 0 && resources.MayFill(pod)) {
+	if pod == nil || len(pod.Spec.InitContainers) > 0 {
 		return
 	}
 	r, dir := w.RunOf(string(pod.UID)), w.dirOf(pod)
 	if r == nil || r.Over || dir == nil || dir.IsEmpty() || dir.Doomed {
+		return
+	}
+	promoted := pod.Labels[resources.LabelRole] == resources.RoleLearner && dir.Lineage.Members.IsVoter(dir.Id)
+	if e.B == 0 && resources.MayFill(pod) && !promoted {
 		return
 	}
 	for _, l := range w.Etcd.Lineages {
