@@ -37,17 +37,36 @@ func find(body []byte, into reflect.Type) []problem {
 	}
 	found := &finder{}
 	for _, duplicate := range duplicates {
-		found.problems = append(found.problems, problem{detail: duplicate.Error(), isStrict: true})
+		found.note(problem{detail: duplicate.Error(), isStrict: true})
 	}
 	found.value("", tree, into)
 	return found.problems
 }
 
-type finder struct{ problems []problem }
+// finder keeps one problem of each kind more than a response names: a body of the size that is read may have a million,
+// and the memory is that of all namespaces.
+type finder struct {
+	problems        []problem
+	strict, invalid int
+}
+
+// note keeps a problem if the response may name it, or says by it that there are more.
+func (f *finder) note(p problem) {
+	n := &f.invalid
+	if p.isStrict {
+		n = &f.strict
+	}
+	if *n++; *n <= mostProblems+1 {
+		f.problems = append(f.problems, p)
+	}
+}
 
 func (f *finder) add(path, format string, args ...any) {
-	f.problems = append(f.problems, problem{field: path, detail: fmt.Sprintf(format, args...)})
+	f.note(problem{field: path, detail: fmt.Sprintf(format, args...)})
 }
+
+// isFull is true once nothing that is found further would be kept.
+func (f *finder) isFull() bool { return f.invalid > mostProblems }
 
 // value compares a value with a type. Null fits every type.
 func (f *finder) value(path string, value any, into reflect.Type) {
@@ -70,6 +89,9 @@ func (f *finder) value(path string, value any, into reflect.Type) {
 	case reflect.Map:
 		if object, ok := value.(map[string]any); ok {
 			for _, key := range slices.Sorted(maps.Keys(object)) {
+				if f.isFull() {
+					return
+				}
 				f.value(join(path, key), object[key], into.Elem())
 			}
 			return
@@ -77,6 +99,9 @@ func (f *finder) value(path string, value any, into reflect.Type) {
 	case reflect.Slice:
 		if list, ok := value.([]any); ok {
 			for i, item := range list {
+				if f.isFull() {
+					return
+				}
 				f.value(fmt.Sprintf("%s[%d]", path, i), item, into.Elem())
 			}
 			return
@@ -96,11 +121,10 @@ func (f *finder) object(path string, object map[string]any, fields map[string]re
 		case known != nil:
 			f.value(at, object[key], known)
 		case !strings.HasPrefix(key, "$"):
-			detail := fmt.Sprintf("unknown field %q", at)
-			if len(f.problems) < mostProblems { // further ones are counted only
-				detail += f.suggestion(path, key, fields)
+			if f.strict > mostProblems {
+				continue
 			}
-			f.problems = append(f.problems, problem{field: at, detail: detail, isStrict: true})
+			f.note(problem{field: at, detail: fmt.Sprintf("unknown field %q", at) + f.suggestion(path, key, fields), isStrict: true})
 		}
 	}
 }

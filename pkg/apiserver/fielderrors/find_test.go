@@ -5,6 +5,7 @@ package fielderrors
 
 import (
 	"encoding/json"
+	"fmt"
 	"math/rand/v2"
 	"reflect"
 	"slices"
@@ -117,7 +118,7 @@ func TestRejection(t *testing.T) {
 		{"unknown beside a wrong one", []problem{unknown, wrong}, metav1.FieldValidationWarn, false, `unknown field "a"; b: must be a string`},
 		{"unknown and ignored beside a wrong one", []problem{unknown, wrong}, metav1.FieldValidationIgnore, false, "b: must be a string"},
 		{"many", slices.Repeat([]problem{wrong}, mostProblems+2), metav1.FieldValidationWarn, false,
-			strings.Repeat("b: must be a string; ", mostProblems) + "and 2 more"},
+			strings.Repeat("b: must be a string; ", mostProblems) + "and more"},
 	} {
 		got := ""
 		if err := rejection(test.problems, test.directive, test.isApply); err != nil {
@@ -127,4 +128,27 @@ func TestRejection(t *testing.T) {
 			t.Errorf("%s: got %q, want %q", test.name, got, test.want)
 		}
 	}
+}
+
+// TestFindIsBounded: a body of the size that is read has a million wrong values, and the memory is that of all namespaces.
+func TestFindIsBounded(t *testing.T) {
+	t.Parallel()
+	const many = 1_000_000
+	for name, body := range map[string]string{
+		"wrong items":  `{"spec":{"etcd":{"extraArgs":[0` + strings.Repeat(",0", many) + `]}}}`,
+		"wrong values": `{"spec":{"pod":{"labels":{"a":0` + numbered(`,"a%d":0`, many/10) + `}}}}`,
+		"unknown keys": `{"spec":{"a":0` + numbered(`,"a%d":0`, many/10) + `}}`,
+	} {
+		if n := len(find([]byte(body), reflect.TypeFor[v1beta2.EtcdCluster]())); n != mostProblems+1 {
+			t.Errorf("%s: %d problems are kept instead of %d", name, n, mostProblems+1)
+		}
+	}
+}
+
+func numbered(format string, n int) string {
+	var all strings.Builder
+	for i := range n {
+		fmt.Fprintf(&all, format, i)
+	}
+	return all.String()
 }

@@ -5,7 +5,6 @@ package fielderrors
 
 import (
 	"bytes"
-	"fmt"
 	"io"
 	"mime"
 	"net/http"
@@ -112,8 +111,8 @@ func rejection(problems []problem, directive string, isApply bool) *apierrors.St
 	if !isReason {
 		return nil
 	}
-	if more := len(details) - mostProblems; more > 0 {
-		details, causes = append(details[:mostProblems], fmt.Sprintf("and %d more", more)), causes[:mostProblems]
+	if len(details) > mostProblems {
+		details, causes = append(details[:mostProblems], "and more"), causes[:mostProblems]
 	}
 	err := apierrors.NewBadRequest("the object cannot be read: " + strings.Join(details, "; "))
 	err.ErrStatus.Details = &metav1.StatusDetails{Causes: causes}
