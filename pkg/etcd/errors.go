@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strings"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
 	"google.golang.org/grpc/codes"
@@ -152,6 +153,9 @@ func kindOf(err error) error {
 		if errors.Is(err, own) {
 			return own
 		}
+	}
+	if status.Code(err) == codes.ResourceExhausted && strings.Contains(err.Error(), "received message larger than max") {
+		return ErrTooLarge // gRPC has read no more than the size of the message
 	}
 	for _, k := range kinds {
 		if errors.Is(err, k.etcd) {

@@ -90,6 +90,11 @@ func TestNothingIsChangedInAnotherCluster(t *testing.T) {
 	before := membersOf(t, other)
 	ctx, cancel := context.WithTimeout(t.Context(), 10*time.Second)
 	defer cancel()
+	for { // until the connection that was cut is known to be
+		if _, err := client.Status(ctx, endpoint); !errors.Is(err, etcd.ErrUnavailable) || ctx.Err() != nil {
+			break
+		}
+	}
 	for name, request := range map[string]func() error{
 		"status":      func() error { _, err := client.Status(ctx, endpoint); return err },
 		"own members": func() error { _, err := client.OwnMembers(ctx, endpoint); return err },
