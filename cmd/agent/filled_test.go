@@ -6,6 +6,7 @@ package main
 import (
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
@@ -52,6 +53,21 @@ func TestFilledWithoutItsSource(t *testing.T) {
 		result, said, failed := runAgent(t, test.command, encode(t, test.command, &r))
 		if failed == test.done || result.AlreadyDone != test.done || (result.Error == nil) != test.done {
 			t.Errorf("%s: failed %t, %+v: %s", name, failed, result, said)
+		}
+	}
+}
+
+// TestPublishedMemberIsNotFilledAgain: the backup in the place of what clients have written since would be a silent loss.
+func TestPublishedMemberIsNotFilledAgain(t *testing.T) {
+	request := &agent.Request{
+		ID: "transfer", FilledDir: t.TempDir(),
+		Salvage: &agent.Salvage{DataDir: "/nonexistent", WorkDir: filepath.Join(t.TempDir(), "copy"), File: filepath.Join(t.TempDir(), "snapshot.db")},
+	}
+	for published, want := range map[string]bool{"": false, "c": true} {
+		t.Setenv(agent.PublishedEnv, published)
+		result, _, _ := runAgent(t, agent.CommandSalvage, encode(t, agent.CommandSalvage, request))
+		if result.Error == nil || strings.Contains(result.Error.Message, "clients have written") != want {
+			t.Errorf("published in %q: %+v", published, result.Error)
 		}
 	}
 }

@@ -113,7 +113,8 @@ func taskCommand(command agent.Command, short string) *cobra.Command {
 func run(ctx context.Context, command agent.Command, raw, resultFile, progressHost string, out io.Writer) error {
 	pool := etcd.NewPool(etcd.PoolConfig{StatusTimeout: statusTimeout})
 	defer pool.Close()
-	runner := &task.Runner{Open: openStore, Pool: pool, Clock: clock.RealClock{}, Version: version.Get().GitVersion, Progress: &task.Progress{}, Patience: patience}
+	runner := &task.Runner{Open: openStore, Pool: pool, Clock: clock.RealClock{}, Version: version.Get().GitVersion, Progress: &task.Progress{}, Patience: patience,
+		Published: os.Getenv(agent.PublishedEnv) != ""}
 	request, err := agent.DecodeRequest(command, []byte(raw))
 	if err != nil {
 		now := time.Now().UTC()

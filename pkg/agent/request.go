@@ -67,6 +67,10 @@ const (
 	ProgressPath   = "/progress"
 )
 
+// PublishedEnv is a variable that is empty until clients reach the member whose data directory is filled. From then on it is
+// not filled again: it would lose what they have written.
+const PublishedEnv = "ETCD_OPERATOR_PUBLISHED"
+
 // FilledDirKey is the key of Request.FilledDir.
 const FilledDirKey = "filledDir"
 

@@ -96,6 +96,9 @@ func RecoveryPod(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, m MemberPod,
 		if ctr.Name == InitInstall {
 			continue
 		}
+		ctr.Env = append(ctr.Env, corev1.EnvVar{Name: agent.PublishedEnv, ValueFrom: &corev1.EnvVarSource{
+			FieldRef: &corev1.ObjectFieldSelector{APIVersion: "v1", FieldPath: "metadata.labels['" + LabelCluster + "']"}, // a hidden pod has no such label
+		}})
 		// Both look first whether the data directory is filled.
 		ctr.VolumeMounts = append(ctr.VolumeMounts, corev1.VolumeMount{Name: dataVolume, MountPath: dataMount, ReadOnly: ctr.Name != InitRestore})
 	}

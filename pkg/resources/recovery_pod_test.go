@@ -4,6 +4,7 @@
 package resources
 
 import (
+	"maps"
 	"slices"
 	"strings"
 	"testing"
@@ -345,6 +346,28 @@ func TestFillingPodDrainsNoClients(t *testing.T) {
 		}
 		if ordinary := Pod(c, MemberPod{Name: pod.Name}); pod.Annotations[AnnotationTemplate] != ordinary.Annotations[AnnotationTemplate] {
 			t.Errorf("volumes %t, %s: its template differs from that of the member, so that it counts as outdated", test.volumes, test.phase)
+		}
+	}
+}
+
+// TestPublishedRecoveryMember: the containers that fill a recovery member learn from its pod that clients reach it.
+func TestPublishedRecoveryMember(t *testing.T) {
+	t.Parallel()
+	pod, err := RecoveryPod(lostCluster(false), recovery(func(*v1beta2.RecoveryStatus) {}), MemberPod{}, "agent:1")
+	if err != nil {
+		t.Fatal(err)
+	}
+	published := maps.Clone(pod.Labels)
+	if _, hidden := pod.Labels[LabelCluster]; hidden || !IsPublished(&published, "c") || published[LabelCluster] != "c" {
+		t.Errorf("hidden %q, published %q", pod.Labels, published)
+	}
+	for i := range pod.Spec.InitContainers {
+		c := &pod.Spec.InitContainers[i]
+		learns := slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool {
+			return e.Name == agent.PublishedEnv && e.ValueFrom.FieldRef.FieldPath == "metadata.labels['"+LabelCluster+"']"
+		})
+		if learns != (c.Name != InitInstall) {
+			t.Errorf("container %s learns it %t", c.Name, learns)
 		}
 	}
 }

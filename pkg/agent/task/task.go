@@ -34,6 +34,8 @@ type Runner struct {
 	// proxy of a service mesh that starts beside the agent takes no connections before it
 	// is ready. Zero: it does not begin again.
 	Patience time.Duration
+	// Published is true if clients have written to the member whose data directory is to be filled.
+	Published bool
 }
 
 // run is one request that is being worked on.
@@ -125,6 +127,9 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 		if done, err := isFilled(dir, request.ID); err != nil || done {
 			result.AlreadyDone = done
 			return err
+		}
+		if r.Published {
+			return fmt.Errorf("%s is empty: %w", dir, errPublished)
 		}
 	}
 	if request.Store != nil {

@@ -12,7 +12,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-var errOtherData = errors.New("the data directory holds data that this recovery has not made")
+var (
+	errOtherData = errors.New("the data directory holds data that this recovery has not made")
+	errPublished = errors.New("clients have written to the member whose data directory is empty")
+)
 
 // runInitContainers does what the init containers of a recovery member do, once in each sandbox of a pod. They
 // run again with a new sandbox, on the data that is there.
@@ -26,6 +29,9 @@ func (e *World) runInitContainers(r Container, dir *DataDir, pod *corev1.Pod) er
 	}
 	if !dir.IsEmpty() && dir.filler != restore.ID {
 		return errOtherData
+	}
+	if dir.IsEmpty() && pod.Labels[resources.LabelCluster] != "" {
+		return errPublished
 	}
 	if err := e.fillOnce(r, dir, pod, restore); err != nil {
 		return err

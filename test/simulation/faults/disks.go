@@ -43,7 +43,7 @@ func (w *World) destroyAll() {
 // just joined and that the controller does not know yet. A learner that was promoted is known.
 func (w *World) wipe(e schedules.Event) {
 	pod := w.AnyPod(e.A)
-	if pod == nil || len(pod.Spec.InitContainers) > 0 {
+	if pod == nil || len(pod.Spec.InitContainers) > 0 && pod.Labels[resources.LabelCluster] == "" {
 		return
 	}
 	r, dir := w.RunOf(string(pod.UID)), w.dirOf(pod)
