@@ -169,7 +169,8 @@ func (c *Cluster) howToReadVolume(automatic bool) string {
 // howToRestore says what a person can do where no member responds. Where a pod or a PVC
 // exists, it offers no command that can be typed without a thought.
 func (c *Cluster) howToRestore(permanent bool) string {
-	const restore = "restore a backup with an EtcdRestore. Keep each PVC, because it may hold newer data (spec.pod.persistentVolumeClaimRetentionPolicy.whenScaled=Retain)"
+	const restore = "restore a backup with an EtcdRestore. Keep each PVC, because it may hold newer data (spec.pod.persistentVolumeClaimRetentionPolicy.whenScaled=Retain). " +
+		"If a PVC has whole data and those of a majority have none that can be used, a recovery reads it: see \"Damaged disks\" of docs/how-to/quorum-loss.md"
 	switch {
 	case len(c.Remains()) > 0 && permanent:
 		return "bring back a quorum of voters: a survivor that has restarted responds to no client before a quorum runs. If that is impossible, " + restore

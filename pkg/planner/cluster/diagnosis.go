@@ -20,7 +20,7 @@ func diagnoseQuorumLoss(o *Observed) diagnosis.Loss { return diagnosisInput(o).Q
 func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	c := &diagnosis.Cluster{
 		HasLearners: upgradePathOf(o).knowsLearners(), UnreadFor: unreadFor(o.Cluster.Status.Conditions, o.Now), ReadError: o.Etcd.Err, Denied: o.Etcd.Denied, ListTooLarge: o.Etcd.ListTooLarge, MayHaveUnmanaged: o.Cluster.MayHaveOldMembers(),
-		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: recoversUnasked(o), Grace: recovery.Grace},
+		Options: diagnosis.Options{Cluster: o.Cluster.Name, Automatic: recoversUnasked(o) && !o.Cluster.Spec.Paused, Grace: recovery.Grace},
 	}
 	c.DataDiffers = findCorrupt(o.Etcd.Members) != nil
 	c.TakenBack = awaitsConfirmation(o.PVCs)

@@ -141,10 +141,18 @@ func (o *Observed) newest() *Job {
 // blockedOr returns what keeps the cluster from going on until a user changes it, else the
 // given wait.
 func (o *Observed) blockedOr(otherwise *Wait) *Wait {
+	if o.Cluster.Spec.Paused {
+		return o.paused()
+	}
 	if b := o.Cluster.Status.BlockedBy; b != nil && (b.Reason == ReasonRejected || b.Reason == v1beta2.ReasonOldMemberMayRun) {
 		return &Wait{Reason: b.Reason, Message: b.Message}
 	}
 	return otherwise
+}
+
+// paused waits for the end of a pause, in which the controller changes nothing.
+func (o *Observed) paused() *Wait {
+	return &Wait{Reason: ReasonClusterPaused, Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", o.Cluster.Name)}
 }
 
 // filling reports the progress of the new bootstrap member.

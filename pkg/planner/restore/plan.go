@@ -140,7 +140,7 @@ func ruleCancelled(o *Observed) (Plan, bool) {
 	case isReversible(r) && !r.Cancelled:
 		return Plan{Action: ActionCancelRecovery}, true
 	case isReversible(r):
-		return Plan{RequeueAfter: waitPeriod}, true
+		return Plan{RequeueAfter: waitPeriod, Wait: o.blockedOr(nil)}, true
 	case o.isMade() && !o.isServed() && !r.IsInProgress() && o.Cluster.DeletionTimestamp == nil:
 		return Plan{Action: ActionDeleteCluster}, true
 	default:

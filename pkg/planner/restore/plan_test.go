@@ -47,6 +47,7 @@ func observed(edits ...func(*Observed)) Observed {
 }
 
 func held(o *Observed)     { o.Restore.Finalizers = []string{Finalizer} }
+func paused(o *Observed)   { o.Cluster.Spec.Paused = true }
 func deleted(o *Observed)  { o.Restore.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }
 func homeless(o *Observed) { o.Cluster = nil }
 func templated(o *Observed) {
@@ -271,6 +272,8 @@ func TestDecide(t *testing.T) {
 		"cancelled and abandoned":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), rejectedBefore}, "Restoring: record false Corrupt"},
 		"abandoned by the cluster":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
 		"no way back":                             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover)}, "Starting: wait Cutover"},
+		"paused while it is filled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), paused}, "Restoring: wait ClusterPaused"},
+		"paused in the cutover":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), paused}, "Starting: wait ClusterPaused"},
 		"it proves itself":                        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
 		"it has":                                  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
 		"it was lost at once":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
@@ -330,6 +333,7 @@ func TestDecide(t *testing.T) {
 		"deleted in time":                      {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseFilling)}, ": cancelRecovery"},
 		"deleted before it began":              {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhasePending)}, ": cancelRecovery"},
 		"deleted, and the recovery member too": {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready)}, ":"},
+		"deleted in a pause":                   {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), paused}, ": wait ClusterPaused"},
 		"deleted too late":                     {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseCutover)}, ": removeFinalizer"},
 		"deleted and abandoned":                {[]func(*Observed){deleted, held, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": removeFinalizer"},
 		"what it has made goes":                {[]func(*Observed){deleted, held, filling, recovery(v1beta2.RecoveryPhaseAbandoned)}, ": deleteCluster"},

@@ -38,7 +38,6 @@ func TestReady(t *testing.T) {
 		return func(r *v1beta2.RecoveryStatus) { r.RequestedAt = metav1.NewTime(epoch.Add(time.Minute - ago)) }
 	}
 	const day, copies = 24 * time.Hour, waits.Transfer + 1024*time.Second // the quota is 2 GiB
-	paused := func(o *Observed) { o.Cluster.Spec.Paused = true }
 	ended := func(phase v1beta2.RestorePhase, reason string) func(*Observed) {
 		return func(o *Observed) {
 			o.Restore.Status.Phase = phase

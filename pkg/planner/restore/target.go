@@ -87,7 +87,7 @@ func (o *Observed) obstacle() *Wait {
 	case c.DeletionTimestamp != nil:
 		return &Wait{Reason: ReasonClusterTerminating, Message: fmt.Sprintf("EtcdCluster %s is being deleted", c.Name)}
 	case c.Spec.Paused:
-		return &Wait{Reason: ReasonClusterPaused, Message: fmt.Sprintf("EtcdCluster %s is paused: set spec.paused to false", c.Name)}
+		return o.paused()
 	case c.Status.Phase == v1beta2.ClusterPhaseNone && !o.isMade():
 		return &Wait{Reason: ReasonClusterNotObserved, Message: fmt.Sprintf("the controller has not written the status of EtcdCluster %s yet, which says what data it has and which restores it has had", c.Name)}
 	case c.TakesVolumesBack() && !o.isServed(), c.Status.BlockedBy != nil && c.Status.BlockedBy.Reason == v1beta2.ReasonVolumesFound:

@@ -84,7 +84,8 @@ var (
 	errInProgress = errors.New("a recovery is in progress: see status.recovery")
 	errOtherUID   = errors.New("spec.clusterUID is the UID of another cluster: send the request with the UID of this EtcdCluster")
 	errNoSource   = fmt.Errorf("%w: a survivor that has restarted responds only while a quorum of voters runs; bring back a quorum, "+
-		"or restore a backup: create etcdclusters/restore, or an EtcdRestore", diagnosis.ErrNoSource)
+		"or restore a backup: create etcdclusters/restore, or an EtcdRestore. Where the disks of a majority are damaged and one is whole, "+
+		"see \"Damaged disks\" of docs/how-to/quorum-loss.md", diagnosis.ErrNoSource)
 )
 
 // planRecovery returns the recovery that the controller would carry out if the cluster were
