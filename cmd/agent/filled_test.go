@@ -57,7 +57,7 @@ func TestFilledWithoutItsSource(t *testing.T) {
 	}
 }
 
-// TestPublishedMemberIsNotFilledAgain: the backup in the place of what clients have written since would be a silent loss.
+// TestPublishedMemberIsNotFilledAgain: the backup in the place of what clients have written since would be a loss without an error.
 func TestPublishedMemberIsNotFilledAgain(t *testing.T) {
 	request := &agent.Request{
 		ID: "transfer", FilledDir: t.TempDir(),

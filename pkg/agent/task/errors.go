@@ -25,7 +25,7 @@ var (
 	errNoBackup = errors.New("there is no such backup")
 	// errInTheWay: something that is not ours would be overwritten.
 	errInTheWay = errors.New("it is in the way")
-	// errPublished: what clients have written since would be lost silently.
+	// errPublished: what clients have written since would be lost without an error.
 	errPublished = errors.New("clients have written to this member, and its disk was lost; another member must replace it, or restore a backup of the cluster")
 	// errInUse: an etcd runs on the data.
 	errInUse = errors.New("an etcd runs on it")
