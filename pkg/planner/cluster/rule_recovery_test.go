@@ -439,3 +439,14 @@ func TestStatusOffersTheRequest(t *testing.T) {
 		}
 	}
 }
+
+// TestPauseAnnouncesNoRecovery: in a pause the controller recovers nothing, and the status announces nothing.
+func TestPauseAnnouncesNoRecovery(t *testing.T) {
+	for _, paused := range []bool{true, false} {
+		o := observed(t, 3, lost, noQuorum, automatic(time.Second))
+		o.Cluster.Spec.Paused = paused
+		if way := strings.ToLower(diagnoseQuorumLoss(&o).Remediation); strings.Contains(way, "no action needed") == paused {
+			t.Errorf("paused %t: %s", paused, way)
+		}
+	}
+}
