@@ -22,9 +22,9 @@ import (
 
 const storageName = "etcd-operator-storage"
 
-// asked is how many requests a second the traffic begins at most. Each worker waits for the
-// response before its next request, so that a machine that is slow reaches fewer.
-const asked = 200
+// asked is how many requests a second the traffic begins at most: some hundreds while each program is disturbed. Each worker
+// waits for the response before its next request, so that a machine that is slow reaches fewer.
+const asked = 60
 
 // TestHighAvailability moves the installation with a single API server to artifacts/ha of the previous
 // release, as a user does. Under traffic it upgrades to this release, and restarts and kills each

@@ -22,7 +22,7 @@ const (
 	byKubernetes = "view edit admin"
 	readers      = byKubernetes + " etcd-operator:view etcd-operator:edit"
 	writers      = "edit admin etcd-operator:edit"
-	everyRole    = readers + " etcd-operator:recover etcd-operator:restore etcd-operator:snapshot etcd-operator:exceed"
+	everyRole    = readers + " etcd-operator:recover etcd-operator:restore etcd-operator:snapshot etcd-operator:exceed etcd-operator:exceed-rate"
 )
 
 // userRights says which ClusterRoles give which verbs. A role that is not named gives none of them.
@@ -38,6 +38,7 @@ var userRights = []struct{ resources, verbs, roles string }{
 	{"etcdclusters/recover", "create", "admin etcd-operator:recover"},
 	{"etcdclusters/proxy", "get create", "etcd-operator:snapshot"},
 	{"etcdclusters etcdbackups etcdrestores", "exceed", "etcd-operator:exceed"},
+	{"etcdclusters etcdbackups etcdrestores", "exceed-rate", "etcd-operator:exceed-rate"},
 }
 
 // requestsOfRoles are requests of the holders of view, edit and admin, with the codes of the responses.

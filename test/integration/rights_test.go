@@ -338,7 +338,8 @@ func TestRightsOfTheController(t *testing.T) {
 		{"update", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "any", false},
 		{"patch", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "any", true},
 		{"release-protected", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "any", true},
-		{"exceed", v1beta2.SchemeGroupVersion.Group, "etcdbackups", "", true},
+		{"exceed-rate", v1beta2.SchemeGroupVersion.Group, "etcdbackups", "", true},
+		{"exceed", v1beta2.SchemeGroupVersion.Group, "etcdclusters", "", false},
 		{"create", v1beta2.SchemeGroupVersion.Group, "etcdclusters/proxy", "any", false},
 	} {
 		eventually(t, func(ctx context.Context) error {

@@ -115,13 +115,13 @@ const neverGranted = "granted-to-nothing"
 // every verb in their own. It must be granted by its name, but for the administrators of the group system:masters: tools of
 // GitOps that have every verb carry out what tenants commit. The authorizer remembers the responses. Without an
 // authorizer the limits hold for all users.
-func mayExceed(delegated authorizer.Authorizer) func(context.Context, schema.GroupResource) bool {
+func mayExceed(delegated authorizer.Authorizer) func(context.Context, schema.GroupResource, string) bool {
 	checker := rights.Checker{Authorizer: delegated}
-	return func(ctx context.Context, resource schema.GroupResource) bool {
+	return func(ctx context.Context, resource schema.GroupResource, verb string) bool {
 		if delegated == nil {
 			return false
 		}
-		right := rights.Right{Verb: storage.ExceedVerb, Group: resource.Group, Resource: resource.Resource, Everywhere: true}
+		right := rights.Right{Verb: verb, Group: resource.Group, Resource: resource.Resource, Everywhere: true}
 		has, _, err := checker.Has(ctx, right)
 		if u, known := request.UserFrom(ctx); err == nil && has && !(known && slices.Contains(u.GetGroups(), user.SystemPrivilegedGroup)) {
 			var every bool

@@ -36,7 +36,7 @@ func TestMayExceed(t *testing.T) {
 		"tenant":     {nil, false},
 	} {
 		ctx := request.WithUser(t.Context(), &user.DefaultInfo{Name: name, Groups: test.groups})
-		if got := mayExceed(allow)(ctx, v1beta2.Resource("etcdclusters")); got != test.may {
+		if got := mayExceed(allow)(ctx, v1beta2.Resource("etcdclusters"), storage.ExceedVerb); got != test.may {
 			t.Errorf("%s: %t", name, got)
 		}
 	}

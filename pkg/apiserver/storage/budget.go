@@ -19,6 +19,8 @@ import (
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/utils/clock"
+
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 const (
@@ -29,11 +31,15 @@ const (
 	storedBudgets = 4
 )
 
-// The flags with which an administrator changes or lifts the limits, and the verb of the right to exceed them.
+// The flags with which an administrator changes or lifts the limits, and the verbs of the rights to exceed them.
 const (
 	BudgetFlag  = "--namespace-write-budget"
 	ObjectsFlag = "--namespace-object-limit"
-	ExceedVerb  = "exceed"
+	// ExceedVerb lifts all limits.
+	ExceedVerb = "exceed"
+	// ExceedRateVerb lifts those on writes, and leaves those on what a namespace stores. The controller has it: it creates
+	// what tenants ask for, such as the EtcdCluster of a restore, and must not wait for what they write.
+	ExceedRateVerb = "exceed-rate"
 )
 
 // Budget bounds what is written into the storage that all namespaces share, and what the controller then has to look
@@ -44,9 +50,9 @@ type Budget struct {
 	Bytes int64
 	// Objects is how many objects of one kind a namespace may have. 0 means no limit.
 	Objects int
-	// MayExceed is true if the user of the request may write beyond the limits. The storage calls it only where a limit
-	// would reject the write.
-	MayExceed func(ctx context.Context, resource schema.GroupResource) bool
+	// MayExceed is true if the user of the request has the right of a verb to write beyond the limits. The storage calls it
+	// only where a limit would reject the write.
+	MayExceed func(ctx context.Context, resource schema.GroupResource, verb string) bool
 	Clock     clock.PassiveClock
 }
 
@@ -56,7 +62,7 @@ func LimitWrites(getter generic.RESTOptionsGetter, budget Budget) generic.RESTOp
 	if budget.Bytes == 0 && budget.Objects == 0 {
 		return getter
 	}
-	writes := newBuckets(budget.Bytes, budget.Clock)
+	writes := share.NewBuckets(budget.Bytes, refillTime, budget.Clock)
 	return wrappingGetter{RESTOptionsGetter: getter, wrap: func(resource schema.GroupResource, inner storage.Interface, newList func() runtime.Object) storage.Interface {
 		return &budgetedStorage{
 			Interface: inner, budget: budget, resource: resource, writes: writes,
@@ -74,7 +80,7 @@ type budgetedStorage struct {
 
 	budget   Budget
 	resource schema.GroupResource
-	writes   *buckets
+	writes   *share.Buckets
 	stored   *storedAmounts
 }
 
@@ -129,7 +135,7 @@ func (s *budgetedStorage) GuaranteedUpdate(
 }
 
 // counts is false for a status. The right to write one is that of controllers, and a status that is not written hides
-// what is wrong.
+// what is wrong. The controller bounds by itself what it writes into the statuses of a namespace.
 func (s *budgetedStorage) counts(ctx context.Context) bool {
 	info, ok := request.RequestInfoFrom(ctx)
 	return ok && info.Subresource != "status"
@@ -144,15 +150,20 @@ func (s *budgetedStorage) take(ctx context.Context, key string, c cost) (taken c
 		}
 		s.stored.shrink(prefixOf(key), c.grows)
 	}
-	if s.budget.MayExceed(ctx, s.resource) {
+	if s.budget.MayExceed(ctx, s.resource, ExceedVerb) || !creates(err, c) && s.budget.MayExceed(ctx, s.resource, ExceedRateVerb) {
 		err = nil
 	}
 	return cost{}, err
 }
 
+// creates is true for a new object that the limits on what a namespace stores have rejected.
+func creates(rejected error, c cost) bool {
+	return apierrors.IsForbidden(rejected) && c.grows.objects > 0
+}
+
 // giveBack undoes take for what was not written.
 func (s *budgetedStorage) giveBack(ctx context.Context, key string, c cost) {
-	s.writes.giveBack(request.NamespaceValue(ctx), c.writes)
+	s.writes.GiveBack(request.NamespaceValue(ctx), c.writes)
 	s.stored.shrink(prefixOf(key), c.grows)
 }
 
@@ -182,7 +193,7 @@ func (s *budgetedStorage) rejectSize(ctx context.Context, namespace, key string,
 
 // rejectRate counts what a write makes etcd store, or rejects it.
 func (s *budgetedStorage) rejectRate(namespace string, c cost) error {
-	wait := s.writes.take(namespace, c.writes)
+	wait := s.writes.Take(namespace, c.writes)
 	if wait == 0 {
 		return nil
 	}

@@ -93,9 +93,9 @@ var clusters = schema.GroupResource{Group: "etcd.database.coreos.com", Resource:
 func budgeted(t *testing.T) (storage.Interface, *memory, *testclock.FakeClock) {
 	t.Helper()
 	inner, clock := &memory{stored: map[string]*v1beta2.EtcdCluster{}}, testclock.NewFakeClock(time.Unix(1000, 0))
-	budget := Budget{Bytes: 1 << 20, Objects: 20, Clock: clock, MayExceed: func(ctx context.Context, resource schema.GroupResource) bool {
+	budget := Budget{Bytes: 1 << 20, Objects: 20, Clock: clock, MayExceed: func(ctx context.Context, resource schema.GroupResource, verb string) bool {
 		by, _ := request.UserFrom(ctx)
-		return resource == clusters && slices.Contains(by.GetGroups(), "may-exceed")
+		return resource == clusters && slices.Contains(by.GetGroups(), "may-"+verb)
 	}}
 	options, err := LimitWrites(getter{inner}, budget).GetRESTOptions(clusters, nil)
 	if err != nil {
@@ -154,6 +154,7 @@ func TestWritesOfANamespace(t *testing.T) {
 		"another namespace":   as(t.Context(), "b", "update", ""),
 		"a status":            as(t.Context(), "a", "update", "status"),
 		"may exceed it":       as(t.Context(), "a", "update", "", "may-exceed"),
+		"the controller":      as(t.Context(), "a", "update", "", "may-exceed-rate"),
 		"a graceful deletion": as(t.Context(), "a", "delete", ""),
 	} {
 		if err := update(ctx, s, "/etcdclusters/"+request.NamespaceValue(ctx)+"/x", anyVersion(inner)); err != nil {
@@ -279,6 +280,9 @@ func TestObjectsOfANamespace(t *testing.T) {
 	if err := update(tenant, s, "/etcdclusters/a/0", func(c *v1beta2.EtcdCluster) { c.Spec.Version = "a longer one" }); err != nil {
 		t.Error("an update that grows:", err)
 	}
+	if err := put(as(t.Context(), "a", "create", "", "may-exceed-rate"), 20); !apierrors.IsForbidden(err) {
+		t.Errorf("the controller creates what a tenant asks for: %v; want a status 403", err)
+	}
 	for name, ctx := range map[string]context.Context{
 		"another namespace": as(t.Context(), "b", "create", ""),
 		"may exceed it":     as(t.Context(), "a", "create", "", "may-exceed"),
@@ -311,6 +315,11 @@ func TestStoredOfANamespace(t *testing.T) {
 	}
 	if err := update(tenant, s, "/etcdclusters/a/0", anyVersion(inner)); err != nil {
 		t.Error("update that does not grow:", err)
+	}
+	if err := update(as(t.Context(), "a", "update", "", "may-exceed-rate"), s, "/etcdclusters/a/0", func(c *v1beta2.EtcdCluster) {
+		c.Annotations["of the controller"] = strings.Repeat("x", 250<<10)
+	}); err != nil {
+		t.Error("the controller changes an object:", err)
 	}
 	if err := create(as(t.Context(), "b", "create", ""), s, "/etcdclusters/b/0"); err != nil {
 		t.Error("another namespace:", err)

@@ -73,6 +73,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 			r.seen.voters.Endpoints = append(r.seen.voters.Endpoints, e)
 		}
 	}
+	r.seen.existing.Endpoints = leaveOthers(ctx, r, r.seen.existing.Endpoints, statuses)
 	r.seen.useExisting(statuses)
 	readList(ctx, r, statuses)
 	if !r.seen.Etcd.Linearizable {

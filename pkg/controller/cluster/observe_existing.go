@@ -219,11 +219,6 @@ func observeOldMembers(ctx context.Context, r *run, statuses map[string]etcd.Sta
 	if len(r.seen.existing.Endpoints) == 0 {
 		return
 	}
-	for i := range r.seen.Etcd.Members {
-		if m := &r.seen.Etcd.Members[i]; m.Unmanaged {
-			m.OfCluster = otherCluster(r, m.PeerURLs)
-		}
-	}
 	given := r.seen.existing.Endpoints
 	isGiven := func(e etcd.Endpoint) bool {
 		return slices.ContainsFunc(given, func(g etcd.Endpoint) bool { return g.Name == e.Name })
@@ -244,7 +239,7 @@ func observeOldMembers(ctx context.Context, r *run, statuses map[string]etcd.Sta
 		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
 		defer cancel()
 		said := r.Etcd.Statuses(ctx, r.seen.to(advertised...))
-		for _, e := range advertised {
+		for _, e := range leaveOthers(ctx, r, advertised, said) {
 			if a, asked := said[e.Name]; asked {
 				note(e, a)
 			}
@@ -267,24 +262,6 @@ func observeOldMembers(ctx context.Context, r *run, statuses map[string]etcd.Sta
 	}
 }
 
-// otherCluster returns the EtcdCluster whose member has one of these peer URLs; empty if there is none.
-func otherCluster(r *run, peerURLs []string) string {
-	for _, text := range peerURLs {
-		u, err := url.Parse(text)
-		if err != nil {
-			continue
-		}
-		parts := strings.SplitN(u.Hostname(), ".", 5) // member, cluster, namespace, "svc", perhaps a domain
-		if len(parts) < 4 || parts[3] != "svc" || parts[2] == r.key.Namespace && parts[1] == r.key.Name {
-			continue
-		}
-		if _, err := r.Cache.Cluster(parts[2], parts[1]); err == nil {
-			return parts[2] + "/" + parts[1]
-		}
-	}
-	return ""
-}
-
 // leadersOfVoters returns the leaders that members of the cluster follow which vote. An old member that
 // follows another leader belongs to another etcd, or an election is under way. If the list was read through old members,
 // their leader counts: a member of the cluster that did not return it may follow a leader from before.
@@ -300,6 +277,9 @@ func (s *seen) leadersOfVoters() map[uint64]bool {
 	}
 	return leaders
 }
+
+// maxAdvertised bounds the URLs of a member list that are followed. The user that runs an endpoint chooses them.
+const maxAdvertised = 64
 
 // advertised returns the client URLs of old members that have not responded. Their scheme must be
 // that of the endpoints of the spec.
@@ -319,7 +299,7 @@ func (s *seen) advertised(given etcd.Endpoint, results map[uint64]etcd.StatusRes
 			list = append(list, at(template, u.Scheme+"://"+net.JoinHostPort(u.Hostname(), u.Port()), s.Cluster.Namespace)...)
 		}
 	}
-	return list
+	return list[:min(len(list), maxAdvertised)]
 }
 
 func (s *seen) isUnmanaged(id uint64) bool {

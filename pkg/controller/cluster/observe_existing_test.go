@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"context"
+	"fmt"
 	"maps"
 	"slices"
 	"strings"
@@ -27,8 +28,10 @@ type machines struct {
 	*parted
 	Cache
 
-	at    map[string]etcd.MemberHealth
-	list  etcd.Membership
+	at   map[string]etcd.MemberHealth
+	list etcd.Membership
+	// own are the lists of single members, by their URLs, where they are not that list.
+	own   map[string]etcd.Membership
 	asked []string
 }
 
@@ -56,7 +59,10 @@ func (m *machines) Members(_ context.Context, target etcd.Target) (etcd.Membersh
 	return m.list, nil
 }
 
-func (m *machines) OwnMembers(context.Context, etcd.Target, etcd.Endpoint) (etcd.Membership, error) {
+func (m *machines) OwnMembers(_ context.Context, _ etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
+	if own, differs := m.own[e.URL]; differs {
+		return own, nil
+	}
 	return m.list, nil
 }
 
@@ -335,18 +341,51 @@ func TestUnusableEndpoints(t *testing.T) {
 	}
 }
 
-// TestMembersOfAnotherCluster: the etcd of another EtcdCluster is known by its peer URLs.
+// TestMembersOfAnotherCluster: the etcd of another EtcdCluster is known by the peer URLs in its own list, and gets no request
+// that changes members. An endpoint that a tenant runs may return a list that hides it, with the same cluster ID.
 func TestMembersOfAnotherCluster(t *testing.T) {
 	t.Parallel()
-	m := newMachines()
-	m.list.Members[1].PeerURLs = []string{"http://other-a.other.n.svc:2380"}
-	m.list.Members[2].PeerURLs = []string{"http://etcd-0.etcd.n.svc:2380"}
-	var got []string
-	for _, member := range m.observe(t).seen.Etcd.Members {
-		got = append(got, member.OfCluster)
+	others := etcd.Membership{ClusterID: oldID, Members: []etcd.Member{{ID: 2, Name: "other-a", PeerURLs: []string{"http://other-a.other.n.svc:2380"}}}}
+	const ofOthers = "http://y:2379"
+	for name, test := range map[string]struct {
+		change func(*machines)
+		of     string
+		voters int
+	}{
+		"all members":            {func(m *machines) { m.list = others }, "n/other", 0},
+		"none":                   {func(m *machines) { m.list.Members[1].PeerURLs = []string{"http://etcd-0.etcd.n.svc:2380"} }, "", 3},
+		"an advertised endpoint": {func(*machines) {}, "n/other", 2},
+		"a given endpoint": {func(m *machines) {
+			m.cluster.Spec.Bootstrap.Existing.ClientEndpoints = []string{"http://x:2379", ofOthers}
+			m.list.Members[1].ClientURLs = nil
+		}, "n/other", 2},
+	} {
+		m := newMachines()
+		if name != "none" {
+			m.own = map[string]etcd.Membership{ofOthers: others}
+		}
+		test.change(m)
+		r := m.observe(t)
+		if r.seen.Etcd.OfCluster != test.of || len(r.seen.voters.Endpoints) != test.voters {
+			t.Errorf("%s: of %q, voters %v; want %q and %d voters", name, r.seen.Etcd.OfCluster, r.seen.voters.Endpoints, test.of, test.voters)
+		}
+		for _, e := range slices.Concat(r.seen.voters.Endpoints, r.seen.target.Endpoints) {
+			if test.of != "" && e.URL == ofOthers {
+				t.Errorf("%s: requests reach the etcd of another EtcdCluster at %s", name, e.Name)
+			}
+		}
 	}
-	if !slices.Equal(got, []string{"", "n/other", ""}) {
-		t.Errorf("the clusters are %q", got)
+}
+
+// TestAdvertisedURLsAreBounded: a member list names only so many URLs that are followed.
+func TestAdvertisedURLsAreBounded(t *testing.T) {
+	t.Parallel()
+	m := newMachines()
+	for i := range 1000 {
+		m.list.Members[2].ClientURLs = append(m.list.Members[2].ClientURLs, fmt.Sprintf("http://u%d.n.svc:2379", i))
+	}
+	if m.observe(t); len(m.asked) > 2*maxAdvertised {
+		t.Errorf("requests for the status of %d endpoints", len(m.asked))
 	}
 }
 

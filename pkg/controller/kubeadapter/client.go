@@ -14,12 +14,15 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // Client reads and writes the live API.
 type Client struct {
 	Kubernetes kubernetes.Interface
 	Etcd       versioned.Interface
+	// Statuses bounds the writes of statuses; see NewStatuses. Nil is no bound.
+	Statuses *share.Buckets
 }
 
 // GetCluster implements the ports Objects of several reconcilers.
@@ -29,6 +32,9 @@ func (c Client) GetCluster(ctx context.Context, namespace, name string) (*v1beta
 
 // UpdateClusterStatus implements the ports Objects of several reconcilers.
 func (c Client) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
+	if err := c.takeStatus(cluster.Namespace, cluster.Size()); err != nil {
+		return nil, err
+	}
 	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).UpdateStatus(ctx, cluster, metav1.UpdateOptions{})
 }
 
@@ -107,6 +113,9 @@ func (c Client) UpdateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*
 
 // UpdateBackupStatus implements backup.Objects.
 func (c Client) UpdateBackupStatus(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
+	if err := c.takeStatus(backup.Namespace, backup.Size()); err != nil {
+		return nil, err
+	}
 	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).UpdateStatus(ctx, backup, metav1.UpdateOptions{})
 }
 
@@ -140,5 +149,8 @@ func (c Client) UpdateRestore(ctx context.Context, restore *v1beta2.EtcdRestore)
 
 // UpdateRestoreStatus implements restore.Objects.
 func (c Client) UpdateRestoreStatus(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
+	if err := c.takeStatus(restore.Namespace, restore.Size()); err != nil {
+		return nil, err
+	}
 	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).UpdateStatus(ctx, restore, metav1.UpdateOptions{})
 }

@@ -28,6 +28,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/storagecert"
 	"github.com/etcd-operator/etcd-operator/pkg/generated/clientset/versioned"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // eventLimits leave room for the events of a cluster that is scaled or rolled several
@@ -47,11 +48,13 @@ type clients struct {
 	lease    kubernetes.Interface
 	// clock is what objects are compared with.
 	clock *apiclock.Clock
+	// statuses bounds what all loops write for a namespace.
+	statuses *share.Buckets
 }
 
 // adapter returns the live API.
 func (c clients) adapter() kubeadapter.Client {
-	return kubeadapter.Client{Kubernetes: c.kubernetes, Etcd: c.etcd}
+	return kubeadapter.Client{Kubernetes: c.kubernetes, Etcd: c.etcd, Statuses: c.statuses}
 }
 
 // forJobs returns the live API of a reconciler whose objects have Jobs with these labels.
@@ -174,7 +177,8 @@ func newClients(o *Options) (clients, error) {
 	if err != nil {
 		return clients{}, fmt.Errorf("make a client: %w", err)
 	}
-	return clients{kubernetes: kube, etcd: etcd, dynamic: others, metadata: names, lease: lease, clock: now}, nil
+	return clients{kubernetes: kube, etcd: etcd, dynamic: others, metadata: names, lease: lease, clock: now,
+		statuses: kubeadapter.NewStatuses(clock.RealClock{})}, nil
 }
 
 // eventScheme knows the kinds that events are about.

@@ -29,6 +29,9 @@ type Etcd struct {
 	// Denied is true if a member has rejected the requests of the controller: etcd's own
 	// authorization is on and does not know the controller.
 	Denied bool
+	// OfCluster is the namespace and the name of the other EtcdCluster that a member of the etcd to take over belongs to. The
+	// list of that member tells; empty if there is none.
+	OfCluster string
 	// ListTooLarge is true if a member responded with a list that is larger than that of any real etcd.
 	ListTooLarge bool
 	// Unasked is true if no member was queried: there is no usable client certificate.
@@ -77,9 +80,6 @@ type Member struct {
 	Unmanaged bool
 	// PeerURLs of an unmanaged member. Those of another member follow from its name.
 	PeerURLs []string
-	// OfCluster is the namespace and the name of the other EtcdCluster that an unmanaged member
-	// belongs to; empty if there is none.
-	OfCluster string
 	// Started is false until the member has published its name.
 	Started bool
 	Learner bool

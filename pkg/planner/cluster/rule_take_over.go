@@ -17,6 +17,9 @@ func beginWithExisting(o *Observed) Plan {
 	if desiredSize(o.Cluster) == 0 {
 		return hibernateUnstarted(o)
 	}
+	if why := whyOthers(o); why != nil {
+		return Plan{Wait: why, RequeueAfter: recheckWaiting}
+	}
 	if o.Etcd.ListTooLarge && !o.Etcd.Linearizable {
 		return wait(recheckWaiting, ReasonMemberListTooLarge,
 			"the etcd in spec.bootstrap.existing responds with a member list that the controller does not use: "+o.Etcd.Err, diagnosis.ShrinkList)
@@ -39,6 +42,9 @@ func beginWithExisting(o *Observed) Plan {
 func ruleTakeOver(o *Observed) (Plan, bool) {
 	if !takesOver(o.Cluster) || len(listUnmanaged(o.Etcd.Members)) == 0 {
 		return Plan{}, false
+	}
+	if why := whyOthers(o); why != nil {
+		return Plan{Wait: why, RequeueAfter: recheckWaiting}, true
 	}
 	if plan, decides := repairBesideOthers(o); decides {
 		return plan, true

@@ -33,6 +33,8 @@ func peersAt(url string) func(*Observed) {
 	return func(o *Observed) { o.Etcd.Members[0].PeerURLs = []string{url} }
 }
 
+func ofOther(o *Observed) { o.Etcd.OfCluster = "n/other" }
+
 func TestBeginWithExisting(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the record gets the ID of the running etcd before anything is added", 3, "x:old y:old z:old", edits(neverServed, joins), "bootstrap: RecordBootstrap c0ffee"},
@@ -44,7 +46,8 @@ func TestBeginWithExisting(t *testing.T) {
 		{"nothing begins with an older minor version", 3, "x:old,v=3.5.27", edits(neverServed, joins), "bootstrap: wait VersionStep"},
 		{"nothing begins with a newer minor version", 3, "x:old,v=3.6.1", edits(neverServed, joins, wants("3.5.27")), "bootstrap: wait VersionStep"},
 		{"another patch release is no obstacle", 3, "x:old,v=3.6.1", edits(neverServed, joins), "bootstrap: RecordBootstrap c0ffee"},
-		{"a member of another EtcdCluster is left alone", 3, "x:old", edits(neverServed, joins, func(o *Observed) { o.Etcd.Members[0].OfCluster = "n/other" }), "bootstrap: wait ExistingEtcdUnsuitable"},
+		{"a member of another EtcdCluster is left alone", 3, "x:old", edits(neverServed, joins, ofOther), "bootstrap: wait ExistingEtcdUnsuitable"},
+		{"the etcd of another EtcdCluster that does not respond is left alone", 3, "", edits(neverServed, joins, noQuorum, ofOther), "bootstrap: wait ExistingEtcdUnsuitable"},
 		{"peers with TLS are out of reach of members without", 3, "x:old", edits(neverServed, joins, peersAt("https://x:2380")), "bootstrap: wait ExistingEtcdUnsuitable"},
 		{"peers at a loopback address are out of reach", 3, "x:old", edits(neverServed, joins, peersAt("http://127.0.0.1:2380")), "bootstrap: wait ExistingEtcdUnsuitable"},
 		{"a lost record is made again from what runs", 3, "x:old y:old z:old a", edits(func(o *Observed) { o.Record = Record{} }, joins), "record: WriteRecord c0ffee"},
@@ -56,6 +59,7 @@ func TestRuleTakeOver(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the only voter has the removal of the last old member on its disk after a write", 1, "a", edits(func(o *Observed) { o.Record.Unwritten = "dead" }), "steady: WriteRemoval"},
 		{"not before the old member is removed", 1, "x:old a", edits(joins, unwritten), "take-over: EnsurePodDisruptionBudget 1, wait OldMembersKept"},
+		{"no member joins the etcd of another EtcdCluster", 3, "x:old", edits(joins, ofOther), "take-over: wait ExistingEtcdUnsuitable"},
 		{"a member joins as a learner, and knows all old members", 3, "x:old y:old z:old", edits(joins),
 			"take-over: AddLearner c-new, AdmitPod c-new[x y z c-new]"},
 		{"no member is added before its pod waits", 3, "x:old y:old z:old", edits(joins, unprepared), "take-over: PreparePod c-new, wait WaitingForPod"},

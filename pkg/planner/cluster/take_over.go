@@ -15,6 +15,9 @@ import (
 // if they can.
 func whyUnfit(o *Observed) *Wait {
 	voters := listVoters(o.Etcd.Members)
+	if why := whyOthers(o); why != nil {
+		return why
+	}
 	for _, m := range listUnmanaged(o.Etcd.Members) {
 		if why := whyMemberUnfit(o, m); why != nil {
 			return why
@@ -40,6 +43,19 @@ const (
 	finishChange = "Promote that member or remove it, with etcdctl."
 )
 
+// whyOthers says that the etcd to take over is that of another EtcdCluster, whose controller replaces its members; nil if
+// it is not.
+func whyOthers(o *Observed) *Wait {
+	if o.Etcd.OfCluster == "" {
+		return nil
+	}
+	return &Wait{
+		Reason:  ReasonExistingEtcdUnsuitable,
+		Message: "a member of the etcd in spec.bootstrap.existing belongs to EtcdCluster " + o.Etcd.OfCluster,
+		Remedy:  "Restore a backup of that EtcdCluster instead.",
+	}
+}
+
 // notServingUnmanaged names the old members that do not serve.
 func notServingUnmanaged(o *Observed) string {
 	text := ""
@@ -57,8 +73,6 @@ func whyMemberUnfit(o *Observed, m *Member) *Wait {
 		return &Wait{Reason: ReasonExistingEtcdUnsuitable, Message: message, Remedy: remedy}
 	}
 	switch {
-	case m.OfCluster != "":
-		return unsuitable("member "+m.Name+" belongs to EtcdCluster "+m.OfCluster, "Restore a backup of that EtcdCluster instead.")
 	case !m.Started:
 		return unsuitable("member "+hexID(m.ID)+" of the etcd in spec.bootstrap.existing was added and has not started", finishChange)
 	case m.Learner:
