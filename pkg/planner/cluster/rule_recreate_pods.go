@@ -68,7 +68,8 @@ func recreatePod(o *Observed, name string) CreatePod {
 // mayHaveData is true for a member that has joined, or that may have joined: it must never start
 // without its data. That holds for a learner, too: the leader counts what the learner had as
 // replicated, and may promote it to a voter that lacks those writes. Only a list that was read through a
-// quorum says that a member has not started. A status may be from before the member did; m is nil for a
+// quorum says that a member has not started. It does not say so of a voter: a learner may be promoted before
+// the others have heard its name. A status may be from before the member did; m is nil for a
 // member that the status does not name.
 //
 // A learner that such a pod keeps from starting does not matter to the quorum, and is replaced
@@ -78,7 +79,7 @@ func recreatePod(o *Observed, name string) CreatePod {
 func mayHaveData(o *Observed, name string, m *Member) bool {
 	switch {
 	case o.Etcd.Linearizable:
-		return m == nil || m.Started
+		return m == nil || m.Started || !m.Learner && upgradePathOf(o).knowsLearners()
 	case upgradePathOf(o).knowsLearners():
 		return true
 	case m == nil:

@@ -51,6 +51,8 @@ func TestAMemberIsRecreatedOnItsDataOnly(t *testing.T) {
 	}{
 		{"a voter", "a:claim b:claim c:claim,nopod", nil, true},
 		{"a learner that has started", "a:claim b:claim c:claim,learner,nopod", nil, true},
+		{"a voter whose name the others have not heard", "a:claim b:claim c:claim,unstarted,nopod", nil, true},
+		{"the same in an etcd without learners, with a quorum", "a:claim b:claim c:claim,unstarted,nopod", edits(withoutLearners), false},
 		{"a learner that has not started", "a:claim b:claim c:claim,learner,unstarted,nopod", nil, false},
 		{"a voter, without a quorum", "a:claim b:claim,nopod c:claim", edits(noQuorum), true},
 		{"a member that the status calls pending, without a quorum", "a:claim b:claim c:claim,learner,unstarted,nopod", edits(noQuorum), true},

@@ -85,9 +85,13 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case isSuspended(b):
 		return Plan{}, false // a user has suspended it: restore without a pre-restore backup
 	case o.untilAnotherBackup() > 0:
+		newer := "a quorum responds, which may have newer writes"
+		if !o.hasQuorum() {
+			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod"
+		}
 		plan.RequeueAfter = o.untilAnotherBackup()
-		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and a quorum responds, which may have newer writes; another EtcdBackup follows within %s",
-			o.Restore.Status.PreRestoreBackup.Backup, maxConfirmPause) + withoutBackup}
+		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and %s; another EtcdBackup follows within %s",
+			o.Restore.Status.PreRestoreBackup.Backup, newer, maxConfirmPause) + withoutBackup}
 	case b == nil:
 		plan.Action, plan.Copy = ActionBackUpFirst, made
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s will store the current data of the cluster", made.Name)}
@@ -122,17 +126,25 @@ func (o *Observed) untilAnotherBackup() time.Duration {
 }
 
 // hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly. While a quorum responds, one that
-// no quorum confirmed does not count. Without a quorum there is no better one: the PVCs of the old members are kept.
+// no quorum confirmed does not count. Without a quorum there is no better one: the PVCs of the old members are kept. What
+// a member without a PVC has ends with its pod, so such a member must respond, or its pod must be gone.
 func (o *Observed) hasPreRestoreBackup() bool {
 	c := o.Restore.Status.PreRestoreBackup
 	if !c.IsFresh(o.Now) || c.Time.Before(&o.Cluster.CreationTimestamp) {
 		return false // too old, or of an earlier cluster with this name
 	}
-	if c.Unconfirmed && o.hasQuorum() {
+	if c.Unconfirmed && (o.hasQuorum() || o.hidesData()) {
 		return false
 	}
 	r := o.Cluster.Status.Recovery
 	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
+}
+
+// hidesData is true while a member runs that has no PVC and does not respond.
+func (o *Observed) hidesData() bool {
+	return slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
+		return m.Pod != "" && m.Claim == "" && !diagnosis.HasResponded(&m)
+	})
 }
 
 // withoutBackup tells how a user lets the restore go on.

@@ -155,6 +155,8 @@ func TestPreRestoreBackup(t *testing.T) {
 		"no quorum responds that could confirm the backup":           {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(survives), quorumLost(time.Hour)}, "Verifying: copied 60 unconfirmed wait PreRestoreBackup"},
 		"a quorum responds since the backup that none confirmed":     {[]func(*Observed){uncopied, copiedUnconfirmed, members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"nothing but a backup that no quorum confirmed":              {[]func(*Observed){uncopied, copiedUnconfirmed, members(survives), quorumLost(time.Hour)}, ask},
+		"nothing but that, and a member without a PVC hangs":         {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, hangs), quorumLost(time.Hour)}, "Verifying: wait PreRestoreBackup"},
+		"nothing but that, and a member with a PVC hangs":            {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, stored), quorumLost(time.Hour)}, ask},
 		"the cluster is new":                                         {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
 		"the cluster is being created":                               {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
 		"a cluster that a restore made has served since":             {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},
