@@ -225,7 +225,7 @@ func TestJoinedIsNoted(t *testing.T) {
 		{"a member that has not started may start without data", 2, "a b:unstarted", edits(mayFill), "joining: LabelPod a voter, wait WaitingForMember"},
 		{"not without a list of the members", 1, "a:unknown", edits(mayFill, noQuorum), "quorum: wait EtcdUnreachable"},
 	})
-	for text, joined := range map[string]bool{"a:claim b:claim c:claim,nopod": true, "a:claim b:claim c:claim,unstarted,nopod": false, "a:claim b:claim c:claim,learner,nopod": true} {
+	for text, joined := range map[string]bool{"a:claim b:claim c:claim,nopod": true, "a:claim b:claim c:claim,learner,unstarted,nopod": false, "a:claim b:claim c:claim,learner,nopod": true} {
 		plan := Decide(observed(t, 3, text))
 		for _, a := range plan.Actions {
 			if pod, creates := a.(CreatePod); creates && pod.Joined != joined {
