@@ -108,6 +108,7 @@ func TestInstallation(t *testing.T) {
 		"encryption":        {base: "install", components: []string{"encryption"}, values: "apiserver: {encryption: true}"},
 		"read-tls-secrets":  {base: "install", components: []string{"read-tls-secrets"}, values: "rbac: {readTLSSecrets: true}"},
 		"no-existing-etcd":  {base: "install", components: []string{"no-existing-etcd"}, values: "existingEtcd: {allowed: false}"},
+		"secure-metrics":    {base: "install", components: []string{"secure-metrics"}, values: "controller: {secureMetrics: true}"},
 		"policy-parameters": {base: "install", components: []string{"policy-parameters"}, values: "rbac: {policyParameters: true}"},
 	} {
 		t.Run(name, func(t *testing.T) {
@@ -178,17 +179,21 @@ func TestMemberPolicies(t *testing.T) {
 // TestPodMonitors compares what podMonitor.enabled adds with the PodMonitors of artifacts.
 func TestPodMonitors(t *testing.T) {
 	t.Parallel()
-	want := objects{}
-	for _, file := range []string{"controller.yaml", "apiserver.yaml"} {
-		want.add(t, file, read(t, "artifacts", "monitoring", file))
+	for values, file := range map[string][]string{
+		"":                                  {"monitoring", "controller.yaml"},
+		"controller: {secureMetrics: true}": {"components", "secure-metrics", "podmonitor.yaml"},
+	} {
+		want := objects{}
+		want.add(t, "apiserver.yaml", read(t, "artifacts", "monitoring", "apiserver.yaml"))
+		want.add(t, values, read(t, append([]string{"artifacts"}, file...)...))
+		got := defaults(operator, values+"\npodMonitor: {enabled: true}").render(t)
+		without := defaults(operator, values).render(t)
+		maps.DeleteFunc(got, func(key string, _ unstructured.Unstructured) bool {
+			_, also := without[key]
+			return also
+		})
+		same(t, got, want)
 	}
-	got := defaults(operator, "podMonitor: {enabled: true}").render(t)
-	without := defaults(operator, "").render(t)
-	maps.DeleteFunc(got, func(key string, _ unstructured.Unstructured) bool {
-		_, also := without[key]
-		return also
-	})
-	same(t, got, want)
 
 	// The chart of one cluster has a PodMonitor for its own members, which must label them
 	// like the PodMonitor for all members.

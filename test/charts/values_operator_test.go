@@ -252,6 +252,7 @@ func controllerValues() valueCase {
 		"controller.clusterWide":    {{set: "controller: {clusterWide: true}", object: controller, field: arg, want: "--cluster-wide"}},
 		"controller.maxConcurrentBackups": {{set: "controller: {maxConcurrentBackups: 3}", object: controller, field: arg,
 			want: "--max-concurrent-backups=3"}},
+		"controller.secureMetrics": {{set: "controller: {secureMetrics: true}", object: controller, field: inContainer + "args.3", want: "--secure-metrics-addr=:8443"}},
 		"controller.pdb": {{base: "controller: {replicas: 2}", set: "controller: {pdb: false}", object: controllers, want: absent}},
 		"controller.spread": {{base: "controller: {replicas: 2}", set: "controller: {spread: false}", object: controller,
 			field: inPod + "topologySpreadConstraints", want: absent}},
