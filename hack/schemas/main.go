@@ -4,6 +4,7 @@
 // Command schemas writes what tools that know no aggregated API need to check manifests: a JSON schema (draft 2020-12)
 // of each kind, for editors and kubeconform. The same as custom resource definitions is for generators of code such as
 // crd2pulumi. Kubernetes rejects these definitions, because they have no scope: with both, it would serve the group twice.
+// The fields that name other objects are for kustomize.
 // It imports the generated OpenAPI definitions. Start at run.
 package main
 
@@ -66,6 +67,13 @@ func run(args []string) error {
 				return fmt.Errorf("write %s: %w", name, err)
 			}
 		}
+	}
+	references, err := yaml.Marshal(all.references())
+	if err != nil {
+		return fmt.Errorf("write the references: %w", err)
+	}
+	if err := os.WriteFile(filepath.Join(directory, "kustomize-references.yaml"), references, readable); err != nil {
+		return fmt.Errorf("write the references: %w", err)
 	}
 	return nil
 }

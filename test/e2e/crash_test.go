@@ -24,7 +24,7 @@ const (
 	shortestLife = 200 * time.Millisecond
 	longestLife  = 1500 * time.Millisecond
 	// idleLives is how many lives may pass in which no member is added and none is promoted. On a busy
-	// machine a program uses most of a short life to start.
+	// machine a program uses most of a short life to start, so the lives become longer meanwhile.
 	idleLives = 40
 )
 
@@ -55,7 +55,8 @@ func controllerKilled(t *testing.T) {
 			if idle++; idle > idleLives {
 				t.Fatalf("not at size %d, and nothing has changed in the last %d of %d lives of the controller:\n%s", size, idleLives, lives, describe(c.get()))
 			}
-			life := shortestLife + time.Duration(moments.Int64N(int64(longestLife-shortestLife)))
+			longest := longestLife * time.Duration(10+idle) / 10
+			life := shortestLife + time.Duration(moments.Int64N(int64(longest-shortestLife)))
 			done = view.Await(s.within(life), reached(size)) == nil
 			if !done {
 				p.restart()

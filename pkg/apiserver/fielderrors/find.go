@@ -24,9 +24,16 @@ type problem struct {
 	isStrict bool
 }
 
+// maxSearched is how large a body is searched, in bytes. The tree of a body takes some fifty times its size. Objects with
+// more than half of it in their metadata and spec are rejected anyway.
+const maxSearched = 512 << 10
+
 // find compares a body, in JSON or YAML, with the type that it is decoded into. It returns nothing if
-// the body is neither.
+// the body is neither, or larger than maxSearched.
 func find(body []byte, into reflect.Type) []problem {
+	if len(body) > maxSearched {
+		return nil
+	}
 	var tree any
 	duplicates, err := kjson.UnmarshalStrict(body, &tree)
 	if err != nil {

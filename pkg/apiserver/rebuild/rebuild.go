@@ -62,6 +62,7 @@ func Find(ctx context.Context, kube kubernetes.Interface) (Found, error) {
 			found.Incomplete = append(found.Incomplete, fmt.Errorf("%s/%s: %w", record.Namespace, record.Name, err))
 			return nil
 		}
+		metav1.SetMetaDataAnnotation(&c.ObjectMeta, v1beta2.AnnotationRebuilt, "true")
 		found.Clusters = append(found.Clusters, c)
 		return nil
 	})

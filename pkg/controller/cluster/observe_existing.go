@@ -236,9 +236,9 @@ func observeOldMembers(ctx context.Context, r *run, statuses map[string]etcd.Sta
 		note(e, statuses[e.Name])
 	}
 	if advertised := r.seen.advertised(given[0], results); len(advertised) > 0 {
-		ctx, cancel := context.WithTimeout(ctx, statusTimeout)
-		defer cancel()
-		said := r.Etcd.Statuses(ctx, r.seen.to(advertised...))
+		statusCtx, cancel := context.WithTimeout(ctx, statusTimeout) // it lasts until the slowest responds
+		said := r.Etcd.Statuses(statusCtx, r.seen.to(advertised...))
+		cancel()
 		for _, e := range leaveOthers(ctx, r, advertised, said) {
 			if a, asked := said[e.Name]; asked {
 				note(e, a)

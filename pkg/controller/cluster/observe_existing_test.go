@@ -31,17 +31,22 @@ type machines struct {
 	at   map[string]etcd.MemberHealth
 	list etcd.Membership
 	// own are the lists of single members, by their URLs, where they are not that list.
-	own   map[string]etcd.Membership
+	own map[string]etcd.Membership
+	// hangs is a URL that does not respond until the request ends.
+	hangs string
 	asked []string
 }
 
-func (m *machines) Statuses(_ context.Context, target etcd.Target) map[string]etcd.StatusResult {
+func (m *machines) Statuses(ctx context.Context, target etcd.Target) map[string]etcd.StatusResult {
 	results := map[string]etcd.StatusResult{}
 	for _, e := range target.Endpoints {
 		m.asked = append(m.asked, e.URL)
 		where := e.URL
 		if e.Address != "" {
 			where = e.Address
+		}
+		if e.URL == m.hangs {
+			<-ctx.Done()
 		}
 		health, responds := m.at[where]
 		results[e.Name] = etcd.StatusResult{Health: health}
@@ -59,7 +64,10 @@ func (m *machines) Members(_ context.Context, target etcd.Target) (etcd.Membersh
 	return m.list, nil
 }
 
-func (m *machines) OwnMembers(_ context.Context, _ etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
+func (m *machines) OwnMembers(ctx context.Context, _ etcd.Target, e etcd.Endpoint) (etcd.Membership, error) {
+	if ctx.Err() != nil {
+		return etcd.Membership{}, ctx.Err()
+	}
 	if own, differs := m.own[e.URL]; differs {
 		return own, nil
 	}
@@ -76,6 +84,14 @@ func (m *machines) ClusterVersion(context.Context, etcd.Target, etcd.Endpoint) (
 func (m *machines) Cluster(namespace, name string) (*v1beta2.EtcdCluster, error) {
 	if namespace == "n" && name == "other" {
 		return &v1beta2.EtcdCluster{}, nil
+	}
+	return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), name)
+}
+
+// GetCluster implements Objects: the API tells nothing about the namespace closed.
+func (m *machines) GetCluster(_ context.Context, namespace, name string) (*v1beta2.EtcdCluster, error) {
+	if namespace == "closed" {
+		return nil, apierrors.NewForbidden(v1beta2.Resource("etcdclusters"), name, nil)
 	}
 	return nil, apierrors.NewNotFound(v1beta2.Resource("etcdclusters"), name)
 }
@@ -354,6 +370,8 @@ func TestMembersOfAnotherCluster(t *testing.T) {
 	}{
 		"all members":            {func(m *machines) { m.list = others }, "n/other", 0},
 		"none":                   {func(m *machines) { m.list.Members[1].PeerURLs = []string{"http://etcd-0.etcd.n.svc:2380"} }, "", 3},
+		"of another namespace":   {func(m *machines) { m.list.Members[1].PeerURLs = []string{"http://etcd-0.etcd.open.svc:2380"} }, "", 3},
+		"of one that is closed":  {func(m *machines) { m.list.Members[1].PeerURLs = []string{"http://a.c.closed.svc:2380"} }, "closed/c", 0},
 		"an advertised endpoint": {func(*machines) {}, "n/other", 2},
 		"a given endpoint": {func(m *machines) {
 			m.cluster.Spec.Bootstrap.Existing.ClientEndpoints = []string{"http://x:2379", ofOthers}
@@ -361,7 +379,7 @@ func TestMembersOfAnotherCluster(t *testing.T) {
 		}, "n/other", 2},
 	} {
 		m := newMachines()
-		if name != "none" {
+		if test.of == "n/other" {
 			m.own = map[string]etcd.Membership{ofOthers: others}
 		}
 		test.change(m)
@@ -374,6 +392,18 @@ func TestMembersOfAnotherCluster(t *testing.T) {
 				t.Errorf("%s: requests reach the etcd of another EtcdCluster at %s", name, e.Name)
 			}
 		}
+	}
+}
+
+// TestOldMemberBesideOneThatHangs: an old member that drops packets has the status of the others last as long as it may. Their
+// lists are read after that.
+func TestOldMemberBesideOneThatHangs(t *testing.T) {
+	t.Parallel()
+	m := newMachines()
+	delete(m.at, "http://z:2379")
+	m.hangs = "http://z:2379"
+	if got := healthy(m.observe(t)); !slices.Equal(got, []string{"x", "y"}) {
+		t.Errorf("healthy are %v", got)
 	}
 }
 

@@ -8,6 +8,9 @@ import (
 	"errors"
 	"net/url"
 	"strings"
+	"sync"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 )
@@ -19,20 +22,24 @@ import (
 func leaveOthers(ctx context.Context, r *run, endpoints []etcd.Endpoint, statuses map[string]etcd.StatusResult) []etcd.Endpoint {
 	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
 	defer cancel()
+	lists, errs := make([]etcd.Membership, len(endpoints)), make([]error, len(endpoints))
+	var group sync.WaitGroup
+	for i, e := range endpoints {
+		if a, asked := statuses[e.Name]; asked && a.Err == nil && !a.Health.Learner { // a learner returns no list, and gets no request that changes members
+			group.Go(func() { lists[i], errs[i] = r.Etcd.OwnMembers(ctx, r.seen.to(e), e) })
+		}
+	}
+	group.Wait()
 	var left []etcd.Endpoint
-	for _, e := range endpoints {
-		a, asked := statuses[e.Name]
-		if asked && a.Err == nil && !a.Health.Learner { // a learner returns no list, and gets no request that changes members
-			own, err := r.Etcd.OwnMembers(ctx, r.seen.to(e), e)
-			if err != nil {
-				statuses[e.Name] = etcd.StatusResult{Err: err}
-				r.seen.Etcd.ListTooLarge = r.seen.Etcd.ListTooLarge || errors.Is(err, etcd.ErrTooLarge)
-			}
-			if other := otherCluster(r, own.Members); other != "" {
-				r.seen.Etcd.OfCluster = other
-				r.seen.Etcd.Err = "the endpoint " + e.Name + " belongs to EtcdCluster " + other
-				continue
-			}
+	for i, e := range endpoints {
+		if errs[i] != nil {
+			statuses[e.Name] = etcd.StatusResult{Err: errs[i]}
+			r.seen.Etcd.ListTooLarge = r.seen.Etcd.ListTooLarge || errors.Is(errs[i], etcd.ErrTooLarge)
+		}
+		if other := otherCluster(ctx, r, lists[i].Members); other != "" {
+			r.seen.Etcd.OfCluster = other
+			r.seen.Etcd.Err = "the endpoint " + e.Name + " belongs to EtcdCluster " + other
+			continue
 		}
 		left = append(left, e)
 	}
@@ -40,7 +47,8 @@ func leaveOthers(ctx context.Context, r *run, endpoints []etcd.Endpoint, statuse
 }
 
 // otherCluster returns the EtcdCluster whose members these are, by their peer URLs; empty if there is none.
-func otherCluster(r *run, members []etcd.Member) string {
+func otherCluster(ctx context.Context, r *run, members []etcd.Member) string {
+	known := map[string]bool{}
 	for _, m := range members {
 		for _, text := range m.PeerURLs {
 			u, err := url.Parse(text)
@@ -51,10 +59,24 @@ func otherCluster(r *run, members []etcd.Member) string {
 			if len(parts) < 4 || parts[3] != "svc" || parts[2] == r.key.Namespace && parts[1] == r.key.Name {
 				continue
 			}
-			if _, err := r.Cache.Cluster(parts[2], parts[1]); err == nil {
-				return parts[2] + "/" + parts[1]
+			namespace, name := parts[2], parts[1]
+			if _, looked := known[namespace+"/"+name]; !looked {
+				known[namespace+"/"+name] = mayExist(ctx, r, namespace, name)
+			}
+			if known[namespace+"/"+name] {
+				return namespace + "/" + name
 			}
 		}
 	}
 	return ""
+}
+
+// mayExist is true unless there is certainly no such EtcdCluster. The cache of a controller for one namespace knows none of
+// another namespace, and the API may not tell it.
+func mayExist(ctx context.Context, r *run, namespace, name string) bool {
+	_, err := r.Cache.Cluster(namespace, name)
+	if apierrors.IsNotFound(err) && namespace != r.key.Namespace {
+		_, err = r.Objects.GetCluster(ctx, namespace, name)
+	}
+	return !apierrors.IsNotFound(err)
 }

@@ -21,8 +21,8 @@ import (
 type Client struct {
 	Kubernetes kubernetes.Interface
 	Etcd       versioned.Interface
-	// Statuses bounds the writes of statuses; see NewStatuses. Nil is no bound.
-	Statuses *share.Buckets
+	// Writes bounds the writes of the kinds of this group; see NewWrites. Nil is no bound.
+	Writes *share.Buckets
 }
 
 // GetCluster implements the ports Objects of several reconcilers.
@@ -32,10 +32,9 @@ func (c Client) GetCluster(ctx context.Context, namespace, name string) (*v1beta
 
 // UpdateClusterStatus implements the ports Objects of several reconcilers.
 func (c Client) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
-	if err := c.takeStatus(cluster.Namespace, cluster.Size()); err != nil {
-		return nil, err
-	}
-	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).UpdateStatus(ctx, cluster, metav1.UpdateOptions{})
+	return bounded(c, cluster, func() (*v1beta2.EtcdCluster, error) {
+		return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).UpdateStatus(ctx, cluster, metav1.UpdateOptions{})
+	})
 }
 
 // PatchFinalizers implements cluster.Objects. It is a patch, so that a field that this release does
@@ -47,7 +46,9 @@ func (c Client) PatchFinalizers(ctx context.Context, cluster *v1beta2.EtcdCluste
 	if err != nil {
 		return nil, fmt.Errorf("write the finalizers: %w", err)
 	}
-	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return bounded(c, cluster, func() (*v1beta2.EtcdCluster, error) {
+		return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	})
 }
 
 // ForgetRestore implements cluster.Objects.
@@ -59,12 +60,16 @@ func (c Client) ForgetRestore(ctx context.Context, cluster *v1beta2.EtcdCluster)
 	if err != nil {
 		return nil, fmt.Errorf("remove the annotations of the EtcdRestore: %w", err)
 	}
-	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	return bounded(c, cluster, func() (*v1beta2.EtcdCluster, error) {
+		return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Patch(ctx, cluster.Name, types.MergePatchType, patch, metav1.PatchOptions{})
+	})
 }
 
 // CreateCluster implements restore.Objects.
 func (c Client) CreateCluster(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
-	return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Create(ctx, cluster, metav1.CreateOptions{})
+	return bounded(c, cluster, func() (*v1beta2.EtcdCluster, error) {
+		return c.Etcd.EtcdV1beta2().EtcdClusters(cluster.Namespace).Create(ctx, cluster, metav1.CreateOptions{})
+	})
 }
 
 // DeleteCluster implements restore.Objects.
@@ -82,7 +87,9 @@ func (c Client) GetBackup(ctx context.Context, namespace, name string) (*v1beta2
 
 // CreateBackup implements the ports Objects of several reconcilers.
 func (c Client) CreateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
-	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Create(ctx, backup, metav1.CreateOptions{})
+	return bounded(c, backup, func() (*v1beta2.EtcdBackup, error) {
+		return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Create(ctx, backup, metav1.CreateOptions{})
+	})
 }
 
 // ListBackups implements backup.Objects.
@@ -108,15 +115,16 @@ func (c Client) DeleteBackup(ctx context.Context, namespace, name string, only m
 
 // UpdateBackup implements backup.Objects.
 func (c Client) UpdateBackup(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
-	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Update(ctx, backup, metav1.UpdateOptions{})
+	return bounded(c, backup, func() (*v1beta2.EtcdBackup, error) {
+		return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).Update(ctx, backup, metav1.UpdateOptions{})
+	})
 }
 
 // UpdateBackupStatus implements backup.Objects.
 func (c Client) UpdateBackupStatus(ctx context.Context, backup *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
-	if err := c.takeStatus(backup.Namespace, backup.Size()); err != nil {
-		return nil, err
-	}
-	return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).UpdateStatus(ctx, backup, metav1.UpdateOptions{})
+	return bounded(c, backup, func() (*v1beta2.EtcdBackup, error) {
+		return c.Etcd.EtcdV1beta2().EtcdBackups(backup.Namespace).UpdateStatus(ctx, backup, metav1.UpdateOptions{})
+	})
 }
 
 // GetRestore implements restore.Objects.
@@ -139,18 +147,21 @@ func (c Client) ListRestores(ctx context.Context, namespace string) ([]*v1beta2.
 
 // CreateRestore implements cluster.Objects.
 func (c Client) CreateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
-	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Create(ctx, restore, metav1.CreateOptions{})
+	return bounded(c, restore, func() (*v1beta2.EtcdRestore, error) {
+		return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Create(ctx, restore, metav1.CreateOptions{})
+	})
 }
 
 // UpdateRestore implements restore.Objects.
 func (c Client) UpdateRestore(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
-	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Update(ctx, restore, metav1.UpdateOptions{})
+	return bounded(c, restore, func() (*v1beta2.EtcdRestore, error) {
+		return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).Update(ctx, restore, metav1.UpdateOptions{})
+	})
 }
 
 // UpdateRestoreStatus implements restore.Objects.
 func (c Client) UpdateRestoreStatus(ctx context.Context, restore *v1beta2.EtcdRestore) (*v1beta2.EtcdRestore, error) {
-	if err := c.takeStatus(restore.Namespace, restore.Size()); err != nil {
-		return nil, err
-	}
-	return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).UpdateStatus(ctx, restore, metav1.UpdateOptions{})
+	return bounded(c, restore, func() (*v1beta2.EtcdRestore, error) {
+		return c.Etcd.EtcdV1beta2().EtcdRestores(restore.Namespace).UpdateStatus(ctx, restore, metav1.UpdateOptions{})
+	})
 }

@@ -48,13 +48,13 @@ type clients struct {
 	lease    kubernetes.Interface
 	// clock is what objects are compared with.
 	clock *apiclock.Clock
-	// statuses bounds what all loops write for a namespace.
-	statuses *share.Buckets
+	// writes bounds what all loops write for a namespace.
+	writes *share.Buckets
 }
 
 // adapter returns the live API.
 func (c clients) adapter() kubeadapter.Client {
-	return kubeadapter.Client{Kubernetes: c.kubernetes, Etcd: c.etcd, Statuses: c.statuses}
+	return kubeadapter.Client{Kubernetes: c.kubernetes, Etcd: c.etcd, Writes: c.writes}
 }
 
 // forJobs returns the live API of a reconciler whose objects have Jobs with these labels.
@@ -178,7 +178,7 @@ func newClients(o *Options) (clients, error) {
 		return clients{}, fmt.Errorf("make a client: %w", err)
 	}
 	return clients{kubernetes: kube, etcd: etcd, dynamic: others, metadata: names, lease: lease, clock: now,
-		statuses: kubeadapter.NewStatuses(clock.RealClock{})}, nil
+		writes: kubeadapter.NewWrites(clock.RealClock{})}, nil
 }
 
 // eventScheme knows the kinds that events are about.

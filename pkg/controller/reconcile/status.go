@@ -48,8 +48,8 @@ func (w StatusWrite[S]) Do(ctx context.Context, desired func() S, update func(S)
 	}
 	status, leftOut := w.Kind.fit(full, w.Current)
 	w.report(&status, leftOut)
-	if w.Kind.size(&status) > maxStatusSize {
-		leftOut = append(leftOut, field.TooLong(field.NewPath("status"), "", maxStatusSize))
+	if w.Kind.size(&status) > w.Kind.most {
+		leftOut = append(leftOut, field.TooLong(field.NewPath("status"), "", w.Kind.most))
 		status = w.reduced(full, leftOut)
 	}
 	updated, err := w.send(&status, update)
@@ -78,9 +78,6 @@ func (w StatusWrite[S]) Do(ctx context.Context, desired func() S, update func(S)
 	}
 	return true, nil
 }
-
-// maxStatusSize is how large a status is at most, in bytes. The etcd behind the API takes 1.5 MiB.
-const maxStatusSize = 512 << 10
 
 // send writes a status unless it is the current one.
 func (w StatusWrite[S]) send(status *S, update func(S) (metav1.Object, error)) (metav1.Object, error) {

@@ -29,12 +29,22 @@ type StatusKind[S any] struct {
 	// report puts the condition StatusIncomplete into a status.
 	report func(status *S, current S, generation int64, now time.Time, message string)
 	size   func(*S) int
+	// most is how large the status is at most, in bytes.
+	most int
 }
+
+const (
+	// maxClusterStatus leaves room for the statuses of all EtcdClusters that a namespace may have. What members report
+	// is in it, and tenants run them.
+	maxClusterStatus = 64 << 10
+	// maxStatus is for the others, whose history is theirs. The etcd behind the API takes 1.5 MiB.
+	maxStatus = 512 << 10
+)
 
 // The kinds of this group.
 var (
 	ClusterStatus = StatusKind[v1beta2.ClusterStatus]{
-		name: "EtcdCluster", fit: validation.FitClusterStatus, size: (*v1beta2.ClusterStatus).Size,
+		name: "EtcdCluster", fit: validation.FitClusterStatus, size: (*v1beta2.ClusterStatus).Size, most: maxClusterStatus,
 		reduce: func(full, current v1beta2.ClusterStatus) v1beta2.ClusterStatus {
 			reduced := *current.DeepCopy()
 			reduced.Conditions, reduced.Phase, reduced.Reason, reduced.BlockedBy = full.Conditions, full.Phase, full.Reason, full.BlockedBy
@@ -46,7 +56,7 @@ var (
 		},
 	}
 	BackupStatus = StatusKind[v1beta2.BackupStatus]{
-		name: "EtcdBackup", fit: validation.FitBackupStatus, size: (*v1beta2.BackupStatus).Size,
+		name: "EtcdBackup", fit: validation.FitBackupStatus, size: (*v1beta2.BackupStatus).Size, most: maxStatus,
 		reduce: func(full, current v1beta2.BackupStatus) v1beta2.BackupStatus {
 			reduced := *current.DeepCopy()
 			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = full.Conditions, full.Phase, full.ObservedGeneration
@@ -57,7 +67,7 @@ var (
 		},
 	}
 	RestoreStatus = StatusKind[v1beta2.RestoreStatus]{
-		name: "EtcdRestore", fit: validation.FitRestoreStatus, size: (*v1beta2.RestoreStatus).Size,
+		name: "EtcdRestore", fit: validation.FitRestoreStatus, size: (*v1beta2.RestoreStatus).Size, most: maxStatus,
 		reduce: func(full, current v1beta2.RestoreStatus) v1beta2.RestoreStatus {
 			reduced := *current.DeepCopy()
 			reduced.Conditions, reduced.Phase, reduced.ObservedGeneration = full.Conditions, full.Phase, full.ObservedGeneration

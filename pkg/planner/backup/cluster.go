@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -91,13 +92,17 @@ func (o *ClusterObserved) scheduled() (create, update *v1beta2.EtcdBackup) {
 		update.Spec.BackupPolicy.Suspend = true
 		return nil, update
 	case live == nil:
-		return &v1beta2.EtcdBackup{
+		create = &v1beta2.EtcdBackup{
 			ObjectMeta: metav1.ObjectMeta{
 				Name: ScheduledName(o.Cluster.Name), Namespace: o.Cluster.Namespace,
 				Annotations: map[string]string{AnnotationOfCluster: o.Cluster.Name},
 			},
 			Spec: SpecOfCluster(o.Cluster),
-		}, nil
+		}
+		if _, rebuilt := o.Cluster.Annotations[v1beta2.AnnotationRebuilt]; rebuilt {
+			create.Spec.Hold = ptr.To(true)
+		}
+		return create, nil
 	case live.DeletionTimestamp != nil:
 		return nil, nil
 	}

@@ -44,6 +44,11 @@ func TestScheduleOfACluster(t *testing.T) {
 	if made == nil || made.Name != "c-scheduled" || made.Namespace != "ns" || len(made.OwnerReferences) > 0 {
 		t.Fatalf("made: %+v", made)
 	}
+	o.Cluster.Annotations = map[string]string{v1beta2.AnnotationRebuilt: "true"}
+	if again := DecideCluster(o).Create; again == nil || !ptr.Deref(again.Spec.Hold, false) {
+		t.Errorf("what held backups is lost, and they are not held: %+v", again)
+	}
+	o.Cluster.Annotations = nil
 	want := v1beta2.BackupSpec{
 		EtcdCluster: &v1beta2.EtcdClusterRef{Name: "c"}, StorageType: v1beta2.BackupStorageTypeS3,
 		BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "b/k", AWSSecret: "aws"}},

@@ -125,9 +125,10 @@ func listPeerNames(members []Member, pvcs []PVC) []string {
 	return names
 }
 
-// peersDiffer is true if a pod was started to join other members than there are.
+// peersDiffer is true if a pod was started to join other members than there are. One that starts only on the data of its
+// member joins nothing.
 func peersDiffer(members []Member, p *Pod) bool {
-	if p.Peers == nil {
+	if p.Peers == nil || !p.MayFill {
 		return false
 	}
 	for i := range members {

@@ -51,6 +51,8 @@ func TestRuleJoining(t *testing.T) {
 			"joining: RemoveMember c PeersDiffer, DeletePod c, DeletePVC c"},
 		{"a voter that was started with another list", 3, "a b c:unstarted", edits(started("c", "a", "c")),
 			"joining: RemoveMember c PeersDiffer, DeletePod c"},
+		{"a voter that starts only on its data joins nothing", 3, "a b c:unstarted", edits(started("c", "c"), func(o *Observed) { podByName(o.Pods, "c").MayFill = false }),
+			"joining: wait WaitingForMember"},
 		{"the list in another order is the same list", 3, "a b c:learner,unstarted", edits(started("c", "c", "b", "a")), "joining: wait WaitingForMember"},
 		{"a member that has joined may have any list", 3, "a b c:learner", edits(started("c", "a", "c")), "joining: PromoteMember c"},
 		{"one change at a time: a lost voter waits for the learner", 3, "a b:nopod c d:learner,unstarted", nil, "joining: RemoveMember d Surplus, DeletePod d"},
@@ -60,7 +62,10 @@ func TestRuleJoining(t *testing.T) {
 
 // started says with which peers the pod of a member was made.
 func started(name string, peers ...string) func(*Observed) {
-	return func(o *Observed) { podByName(o.Pods, name).Peers = peers }
+	return func(o *Observed) {
+		pod := podByName(o.Pods, name)
+		pod.Peers, pod.MayFill = peers, true
+	}
 }
 
 // TestProgressOfALearnerChangesTenTimes: the status says how far a learner is, without a write

@@ -87,7 +87,7 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case o.untilAnotherBackup() > 0:
 		newer := "a quorum responds, which may have newer writes"
 		if !o.hasQuorum() {
-			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod"
+			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod: bring its node back, or delete the pod"
 		}
 		plan.RequeueAfter = o.untilAnotherBackup()
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and %s; another EtcdBackup follows within %s",
@@ -143,7 +143,7 @@ func (o *Observed) hasPreRestoreBackup() bool {
 // hidesData is true while a member runs that has no PVC and does not respond.
 func (o *Observed) hidesData() bool {
 	return slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
-		return m.Pod != "" && m.Claim == "" && !diagnosis.HasResponded(&m)
+		return m.Pod != "" && m.Claim == "" && m.Role != v1beta2.MemberRolePending && !diagnosis.HasResponded(&m)
 	})
 }
 
@@ -157,7 +157,7 @@ func backupProgress(b *v1beta2.EtcdBackup) *Wait {
 	switch {
 	case b.Status.Phase == v1beta2.BackupPhaseFailed:
 		return &Wait{Reason: ReasonPreRestoreBackupFailed, Message: fmt.Sprintf("nothing was changed: EtcdBackup %s could not store the current data of the cluster%s; "+
-			"repair its backup location, or set another location in spec.backup of the cluster%s", b.Name, failure(b), withoutBackup)}
+			"repair its backup location, and delete that EtcdBackup. It is made again at once, also if you set another location in spec.backup of the cluster%s", b.Name, failure(b), withoutBackup)}
 	case progress == nil || progress.Reason == backup.ReasonRunning:
 		return &Wait{Reason: ReasonPreRestoreBackup, Message: text}
 	case progress.Reason == ReasonRejected:

@@ -15,6 +15,10 @@ const AnnotationRestore = "etcd.database.coreos.com/restore"
 // AnnotationRestoreUID on an EtcdCluster is the UID of the EtcdRestore that made it. It goes with AnnotationRestore.
 const AnnotationRestoreUID = "etcd.database.coreos.com/restore-uid"
 
+// AnnotationRebuilt on an EtcdCluster says that it was made again from its record. The EtcdBackup that held backups for
+// users is lost then, so the controller holds all backups of the schedule until a user releases them.
+const AnnotationRebuilt = "etcd.database.coreos.com/rebuilt"
+
 // AnnotationRestoreAgain on an EtcdRestore has a restore carried out that repeats an earlier one: each value is another
 // request.
 const AnnotationRestoreAgain = "etcd.database.coreos.com/restore-again"
