@@ -196,7 +196,7 @@ func oneMember(o *Observed, m *Member, leader *Member, ahead uint64) v1beta2.Mem
 		s.Healthy = corev1.ConditionFalse
 	case Unknown:
 	}
-	if pod := podByName(o.Pods, m.Name); pod != nil && !pod.Finished { // nothing runs in a pod that has ended
+	if pod := podByName(o.Pods, m.Name); pod != nil {
 		s.Pod, s.Node = pod.Name, pod.Node
 	}
 	if pvcByName(o.PVCs, m.Name) != nil {

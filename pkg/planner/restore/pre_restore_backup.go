@@ -87,7 +87,7 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case o.untilAnotherBackup() > 0:
 		newer := "a quorum responds, which may have newer writes"
 		if !o.hasQuorum() {
-			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod: bring its node back, or delete the pod"
+			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod. It has "+maxConfirmPause.String()+" from the loss of the quorum"
 		}
 		plan.RequeueAfter = o.untilAnotherBackup()
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and %s; another EtcdBackup follows within %s",
@@ -140,11 +140,31 @@ func (o *Observed) hasPreRestoreBackup() bool {
 	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
 }
 
-// hidesData is true while a member runs that has no PVC and does not respond.
+// hidesData is true while a member has a pod and no PVC, and does not respond. That ends some time after the quorum was
+// lost: the pod may have ended for good.
 func (o *Observed) hidesData() bool {
+	if lost, since := o.quorumLost(); lost && since >= maxConfirmPause {
+		return false
+	}
 	return slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
 		return m.Pod != "" && m.Claim == "" && m.Role != v1beta2.MemberRolePending && !diagnosis.HasResponded(&m)
 	})
+}
+
+// quorumLost is true if the last status says that the quorum is lost, and for how long it has been.
+func (o *Observed) quorumLost() (lost bool, since time.Duration) {
+	for i := range o.Cluster.Status.Conditions {
+		c := &o.Cluster.Status.Conditions[i]
+		if c.Type != v1beta2.ClusterConditionQuorumLost || c.Status != corev1.ConditionTrue {
+			continue
+		}
+		at, err := time.Parse(time.RFC3339, c.LastTransitionTime)
+		if err != nil {
+			return true, 0
+		}
+		return true, o.Now.Sub(at)
+	}
+	return false, 0
 }
 
 // withoutBackup tells how a user lets the restore go on.
@@ -215,19 +235,16 @@ func (o *Observed) unresponsive() (bool, *Wait) {
 	if left && o.hasSeenData() {
 		return false, nil // it may come back: the EtcdBackup waits for it, or for a user
 	}
-	for i := range status.Conditions {
-		c := &status.Conditions[i]
-		if c.Type != v1beta2.ClusterConditionQuorumLost || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		since, err := time.Parse(time.RFC3339, c.LastTransitionTime)
-		if left && err == nil && o.Now.Sub(since) < lossGrace {
-			return true, &Wait{Reason: ReasonWaitingForMember, Message: fmt.Sprintf(
-				"no member responds, so a pre-restore backup is not possible; in %s the cluster is restored without one", lossGrace)}
-		}
+	lost, since := o.quorumLost()
+	switch {
+	case !lost:
+		return false, nil // not certain: the EtcdBackup waits for a member
+	case left && since < lossGrace:
+		return true, &Wait{Reason: ReasonWaitingForMember, Message: fmt.Sprintf(
+			"no member responds, so a pre-restore backup is not possible; in %s the cluster is restored without one", lossGrace)}
+	default:
 		return true, nil
 	}
-	return false, nil // not certain: the EtcdBackup waits for a member
 }
 
 // PreRestoreBackupName is the name of the EtcdBackup that stores the current data of the
