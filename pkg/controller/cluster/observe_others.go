@@ -8,7 +8,6 @@ import (
 	"errors"
 	"net/url"
 	"strings"
-	"sync"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 
@@ -22,24 +21,20 @@ import (
 func leaveOthers(ctx context.Context, r *run, endpoints []etcd.Endpoint, statuses map[string]etcd.StatusResult) []etcd.Endpoint {
 	ctx, cancel := context.WithTimeout(ctx, membersTimeout)
 	defer cancel()
-	lists, errs := make([]etcd.Membership, len(endpoints)), make([]error, len(endpoints))
-	var group sync.WaitGroup
-	for i, e := range endpoints {
-		if a, asked := statuses[e.Name]; asked && a.Err == nil && !a.Health.Learner { // a learner returns no list, and gets no request that changes members
-			group.Go(func() { lists[i], errs[i] = r.Etcd.OwnMembers(ctx, r.seen.to(e), e) })
-		}
-	}
-	group.Wait()
 	var left []etcd.Endpoint
-	for i, e := range endpoints {
-		if errs[i] != nil {
-			statuses[e.Name] = etcd.StatusResult{Err: errs[i]}
-			r.seen.Etcd.ListTooLarge = r.seen.Etcd.ListTooLarge || errors.Is(errs[i], etcd.ErrTooLarge)
-		}
-		if other := otherCluster(ctx, r, lists[i].Members); other != "" {
-			r.seen.Etcd.OfCluster = other
-			r.seen.Etcd.Err = "the endpoint " + e.Name + " belongs to EtcdCluster " + other
-			continue
+	for _, e := range endpoints {
+		a, asked := statuses[e.Name]
+		if asked && a.Err == nil && !a.Health.Learner { // a learner returns no list, and gets no request that changes members
+			own, err := r.Etcd.OwnMembers(ctx, r.seen.to(e), e)
+			if err != nil {
+				statuses[e.Name] = etcd.StatusResult{Err: err}
+				r.seen.Etcd.ListTooLarge = r.seen.Etcd.ListTooLarge || errors.Is(err, etcd.ErrTooLarge)
+			}
+			if other := otherCluster(ctx, r, own.Members); other != "" {
+				r.seen.Etcd.OfCluster = other
+				r.seen.Etcd.Err = "the endpoint " + e.Name + " belongs to EtcdCluster " + other
+				continue
+			}
 		}
 		left = append(left, e)
 	}

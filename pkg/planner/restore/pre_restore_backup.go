@@ -87,7 +87,7 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case o.untilAnotherBackup() > 0:
 		newer := "a quorum responds, which may have newer writes"
 		if !o.hasQuorum() {
-			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod. It has "+maxConfirmPause.String()+" from the loss of the quorum"
+			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod. It has " + maxConfirmPause.String() + " from the loss of the quorum"
 		}
 		plan.RequeueAfter = o.untilAnotherBackup()
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and %s; another EtcdBackup follows within %s",
@@ -141,7 +141,7 @@ func (o *Observed) hasPreRestoreBackup() bool {
 }
 
 // hidesData is true while a member has a pod and no PVC, and does not respond. That ends some time after the quorum was
-// lost: the pod may have ended for good.
+// lost: the pod may have ended permanently.
 func (o *Observed) hidesData() bool {
 	if lost, since := o.quorumLost(); lost && since >= maxConfirmPause {
 		return false
