@@ -18,8 +18,9 @@ import (
 	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
-// writeInterval is the pace of the writers: 100 writes a second.
-const writeInterval = 10 * time.Millisecond
+// writeInterval is the pace of the writers: 20 writes a second. Several run at a time, and each write is synced to the
+// disk of each member.
+const writeInterval = 50 * time.Millisecond
 
 // withVolumes gives every member a volume of the default storage class.
 const withVolumes = `

@@ -17,7 +17,7 @@ import (
 const (
 	// concurrentClients work on the same keys; each pauses for clientInterval.
 	concurrentClients = 5
-	clientInterval    = 50 * time.Millisecond
+	clientInterval    = 100 * time.Millisecond
 	// decisionTime bounds the search for an order that explains a history.
 	decisionTime = 30 * time.Second
 )

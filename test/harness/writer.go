@@ -19,8 +19,8 @@ import (
 
 const (
 	writerPrefix = "writer/"
-	// writeTimeout is after how long a write counts as failed.
-	writeTimeout = 2 * time.Second
+	// writeTimeout is after how long a write counts as failed. An election on a busy machine takes more than two seconds.
+	writeTimeout = 4 * time.Second
 )
 
 // Writer puts a new key at a fixed rate, as a busy user of the cluster does. It does not wait

@@ -6,10 +6,12 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"net/url"
 	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 )
@@ -25,12 +27,12 @@ func leaveOthers(ctx context.Context, r *run, endpoints []etcd.Endpoint, statuse
 	for _, e := range endpoints {
 		a, asked := statuses[e.Name]
 		if asked && a.Err == nil && !a.Health.Learner { // a learner returns no list, and gets no request that changes members
-			own, err := r.Etcd.OwnMembers(ctx, r.seen.to(e), e)
+			other, err := ofOther(ctx, r, e)
 			if err != nil {
 				statuses[e.Name] = etcd.StatusResult{Err: err}
 				r.seen.Etcd.ListTooLarge = r.seen.Etcd.ListTooLarge || errors.Is(err, etcd.ErrTooLarge)
 			}
-			if other := otherCluster(ctx, r, own.Members); other != "" {
+			if other != "" {
 				r.seen.Etcd.OfCluster = other
 				r.seen.Etcd.Err = "the endpoint " + e.Name + " belongs to EtcdCluster " + other
 				continue
@@ -41,9 +43,23 @@ func leaveOthers(ctx context.Context, r *run, endpoints []etcd.Endpoint, statuse
 	return left
 }
 
+// ofOther asks an endpoint for its own list, and returns the EtcdCluster that it belongs to; empty if to none.
+func ofOther(ctx context.Context, r *run, e etcd.Endpoint) (string, error) {
+	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	defer cancel()
+	own, err := r.Etcd.OwnMembers(ctx, r.seen.to(e), e)
+	if err != nil {
+		return "", err
+	}
+	return otherCluster(ctx, r, own.Members)
+}
+
+// maxLooked bounds the EtcdClusters that are looked up for one list. A member has one peer URL or a few.
+const maxLooked = 64
+
 // otherCluster returns the EtcdCluster whose members these are, by their peer URLs; empty if there is none.
-func otherCluster(ctx context.Context, r *run, members []etcd.Member) string {
-	known := map[string]bool{}
+func otherCluster(ctx context.Context, r *run, members []etcd.Member) (string, error) {
+	looked := map[types.NamespacedName]bool{}
 	for _, m := range members {
 		for _, text := range m.PeerURLs {
 			u, err := url.Parse(text)
@@ -51,27 +67,42 @@ func otherCluster(ctx context.Context, r *run, members []etcd.Member) string {
 				continue
 			}
 			parts := strings.SplitN(u.Hostname(), ".", 5) // member, cluster, namespace, "svc", perhaps a domain
-			if len(parts) < 4 || parts[3] != "svc" || parts[2] == r.key.Namespace && parts[1] == r.key.Name {
+			if len(parts) < 4 || parts[3] != "svc" {
 				continue
 			}
-			namespace, name := parts[2], parts[1]
-			if _, looked := known[namespace+"/"+name]; !looked {
-				known[namespace+"/"+name] = mayExist(ctx, r, namespace, name)
+			key := types.NamespacedName{Namespace: parts[2], Name: parts[1]}
+			if key == r.key || looked[key] {
+				continue
 			}
-			if known[namespace+"/"+name] {
-				return namespace + "/" + name
+			if len(looked) == maxLooked {
+				return "", fmt.Errorf("%w: the peer URLs of its members name more than %d Services", etcd.ErrTooLarge, maxLooked)
+			}
+			looked[key] = true
+			found, err := exists(ctx, r, key)
+			if err != nil {
+				return "", err
+			}
+			if found {
+				return key.String(), nil
 			}
 		}
 	}
-	return ""
+	return "", nil
 }
 
-// mayExist is true unless there is certainly no such EtcdCluster. The cache of a controller for one namespace knows none of
-// another namespace, and the API may not tell it.
-func mayExist(ctx context.Context, r *run, namespace, name string) bool {
-	_, err := r.Cache.Cluster(namespace, name)
-	if apierrors.IsNotFound(err) && namespace != r.key.Namespace {
-		_, err = r.Objects.GetCluster(ctx, namespace, name)
+// exists is true if there is such an EtcdCluster. The cache of a controller for one namespace knows none of another, and the
+// API may not tell it: then nothing is joined that may belong to one. What was joined before stays.
+func exists(ctx context.Context, r *run, key types.NamespacedName) (bool, error) {
+	_, err := r.Cache.Cluster(key.Namespace, key.Name)
+	if apierrors.IsNotFound(err) && key.Namespace != r.key.Namespace {
+		_, err = r.Objects.GetCluster(ctx, key.Namespace, key.Name)
 	}
-	return !apierrors.IsNotFound(err)
+	switch {
+	case err == nil:
+		return true, nil
+	case apierrors.IsNotFound(err), apierrors.IsForbidden(err) && r.seen.Record.ClusterID != "":
+		return false, nil
+	default:
+		return false, fmt.Errorf("its members may be those of EtcdCluster %s, which the controller must be able to read: %w", key, err)
+	}
 }

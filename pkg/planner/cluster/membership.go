@@ -125,10 +125,9 @@ func listPeerNames(members []Member, pvcs []PVC) []string {
 	return names
 }
 
-// peersDiffer is true if a pod was started to join other members than there are. One that starts only on the data of its
-// member joins nothing.
+// peersDiffer is true if a pod was started to join other members than there are.
 func peersDiffer(members []Member, p *Pod) bool {
-	if p.Peers == nil || !p.MayFill {
+	if p.Peers == nil {
 		return false
 	}
 	for i := range members {

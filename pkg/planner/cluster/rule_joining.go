@@ -63,13 +63,19 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// What it has may be damaged, and no other member may join beside it. It has no vote,
 		// and what it holds is a copy.
 		return removeMember(o, m, RemoveCrashLooping), true
-	case !m.Started && peersDiffer(o.Etcd.Members, pod):
+	case !m.Started && !keepsData(o, m, pod) && peersDiffer(o.Etcd.Members, pod):
 		// etcd does not start a member whose configured peers differ from the member list,
 		// so this member will never join.
 		return removeUnstarted(o, m, RemovePeersDiffer), true
 	default:
 		return waitForPod(o.Cluster, pod, recheckCatchUp, Wait{ReasonWaitingForMember, "member " + m.Name + " joins and does not serve yet", noActionNeeded}), true
 	}
+}
+
+// keepsData is true for a voter that was promoted before the others have heard its name, and whose pod starts only on its
+// data: it joins nothing. In an etcd without learners a voter begins without data.
+func keepsData(o *Observed, m *Member, pod *Pod) bool {
+	return !m.Learner && !pod.MayFill && upgradePathOf(o).knowsLearners()
 }
 
 // canPromoteEarly is true for a learner that has joined and does not respond yet, if the

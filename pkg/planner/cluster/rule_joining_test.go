@@ -53,6 +53,8 @@ func TestRuleJoining(t *testing.T) {
 			"joining: RemoveMember c PeersDiffer, DeletePod c"},
 		{"a voter that starts only on its data joins nothing", 3, "a b c:unstarted", edits(started("c", "c"), func(o *Observed) { podByName(o.Pods, "c").MayFill = false }),
 			"joining: wait WaitingForMember"},
+		{"in an etcd without learners it has none", 3, "a b c:unstarted", edits(withoutLearners, started("c", "c"), func(o *Observed) { podByName(o.Pods, "c").MayFill = false }),
+			"joining: RemoveMember c PeersDiffer, DeletePod c"},
 		{"the list in another order is the same list", 3, "a b c:learner,unstarted", edits(started("c", "c", "b", "a")), "joining: wait WaitingForMember"},
 		{"a member that has joined may have any list", 3, "a b c:learner", edits(started("c", "a", "c")), "joining: PromoteMember c"},
 		{"one change at a time: a lost voter waits for the learner", 3, "a b:nopod c d:learner,unstarted", nil, "joining: RemoveMember d Surplus, DeletePod d"},
