@@ -253,7 +253,7 @@ func controllerValues() valueCase {
 		"controller.maxConcurrentBackups": {{set: "controller: {maxConcurrentBackups: 3}", object: controller, field: arg,
 			want: "--max-concurrent-backups=3"}},
 		"controller.secureMetrics": {{set: "controller: {secureMetrics: true}", object: controller, field: inContainer + "args.3", want: "--secure-metrics-addr=:8443"}},
-		"controller.pdb": {{base: "controller: {replicas: 2}", set: "controller: {pdb: false}", object: controllers, want: absent}},
+		"controller.pdb":           {{base: "controller: {replicas: 2}", set: "controller: {pdb: false}", object: controllers, want: absent}},
 		"controller.spread": {{base: "controller: {replicas: 2}", set: "controller: {spread: false}", object: controller,
 			field: inPod + "topologySpreadConstraints", want: absent}},
 		"controller.resources": {{set: "controller: {resources: {requests: {cpu: 1}}}", object: controller,
