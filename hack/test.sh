@@ -143,7 +143,7 @@ on_cluster() {
   make --no-print-directory up NODES="$nodes" KUBERNETES="$kubernetes" AUDIT="${AUDIT:-}" && (
     KUBECONFIG=$("$LOCAL" kubeconfig) ETCD_OPERATOR_BIN=$("$LOCAL" bin-dir) ETCD_OPERATOR_LOCAL=$LOCAL
     export KUBECONFIG ETCD_OPERATOR_BIN ETCD_OPERATOR_LOCAL
-    gotest -count=1 -timeout="${TIMEOUT:-70m}" -parallel=4 "$@" && ${AFTER:-true}
+    gotest -count=1 -timeout="${TIMEOUT:-75m}" -parallel=4 "$@" && ${AFTER:-true}
   )
   result=$?
   finish

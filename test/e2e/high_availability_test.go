@@ -68,13 +68,13 @@ func TestHighAvailability(t *testing.T) {
 		disturbances = append(disturbances,
 			disturbance{"return to the previous release", move(previous), 0},
 			disturbance{"second upgrade", move(current), 0},
-			disturbance{"rolling restart of the members of the storage", func() { s.rollout("statefulset/" + storageName) }, 0})
+			disturbance{"rolling restart of the members of the storage", func() { s.rollout("statefulset/" + storageName) }, 0},
+			disturbance{"rolling restart of the controllers", func() { s.rollout("deployment/" + harness.Controller) }, 0},
+			disturbance{"deletion of an API server", func() { s.deletePod("app.kubernetes.io/name=" + harness.APIServer) }, 0},
+			disturbance{"deletion of a member of the storage", func() { s.deletePod("app.kubernetes.io/name=" + storageName) }, 0})
 	}
 	for _, d := range append(disturbances, []disturbance{
 		{"rolling restart of the API servers", func() { s.rollout("deployment/" + harness.APIServer) }, 0},
-		{"rolling restart of the controllers", func() { s.rollout("deployment/" + harness.Controller) }, 0},
-		{"deletion of an API server", func() { s.deletePod("app.kubernetes.io/name=" + harness.APIServer) }, 0},
-		{"deletion of a member of the storage", func() { s.deletePod("app.kubernetes.io/name=" + storageName) }, 0},
 		{"kill of a controller", func() { s.killProgram(harness.Controller) }, 0},
 		{"kill of a member of the storage", func() { s.killOne("app.kubernetes.io/name=" + storageName) }, 0},
 		{"kill of an API server", func() { s.killProgram(harness.APIServer) }, 10 * time.Second},
