@@ -40,6 +40,8 @@ var env *harness.Environment
 
 var (
 	coreOnly   = flag.Bool("core", false, "run the core suite only")
+	rest       = flag.Bool("rest", false, "run what is not in the core suite")
+	budget     = flag.Duration("budget", 0, "begin no test after this time; 0: begin all of them")
 	oldestOnly = flag.Bool("oldest", false, "run only what runs on the oldest supported Kubernetes")
 )
 
@@ -49,6 +51,8 @@ func TestMain(m *testing.M) {
 	switch {
 	case *coreOnly:
 		err = flag.Set("test.run", "^("+strings.Join(Core(), "|")+")$")
+	case *rest:
+		err = flag.Set("test.skip", "^("+strings.Join(Core(), "|")+")$")
 	case *oldestOnly:
 		err = flag.Set("test.run", "^("+strings.Join(Oldest(), "|")+")$")
 	}
@@ -113,9 +117,15 @@ func start(t *testing.T) *scenario {
 	return startFor(t, testTimeout)
 }
 
+// begun is when this run began.
+var begun = time.Now()
+
 // startFor is start for a test that takes longer than others.
 func startFor(t *testing.T, timeout time.Duration) *scenario {
 	t.Helper()
+	if *budget > 0 && time.Since(begun) > *budget {
+		t.Skipf("the %v of these tests are over; E2E_BUDGET=0 begins all of them", *budget)
+	}
 	ctx, cancel := context.WithTimeoutCause(t.Context(), timeout, fmt.Errorf("the test took longer than %v", timeout))
 	t.Cleanup(cancel)
 	name := strings.Trim(notInNames.ReplaceAllString(strings.ToLower(strings.TrimPrefix(t.Name(), "Test")), "-"), "-")
