@@ -114,9 +114,9 @@ run_e2e() {
   fi
 }
 
-# A busy machine takes twice as long. So the core suite runs first and whole, and of the others those that begin
-# in time. The names of those that were skipped are printed.
-E2E_BUDGET=${E2E_BUDGET:-35m}
+# How long the others begin after the core suite, for a CI that ends a run after a while: a busy machine takes twice as
+# long. The names of those that were skipped are printed. 0: all of them run.
+E2E_BUDGET=${E2E_BUDGET:-0}
 # shellcheck disable=SC2317 # run_e2e names it in AFTER
 other_e2e() {
   local result=0
