@@ -26,7 +26,7 @@ const (
 	// etcdVersion is what the tests run unless they are about versions.
 	etcdVersion = "3.6.16"
 	// testTimeout bounds one test; a wait that takes longer has failed.
-	testTimeout = 8 * time.Minute
+	testTimeout = 12 * time.Minute
 	// cleanupTimeout bounds the removal of all that the tests made.
 	cleanupTimeout = 2 * time.Minute
 	// podSecurity is the label of a namespace that takes only restricted pods.
