@@ -25,13 +25,17 @@ func TestMemberListIsBounded(t *testing.T) {
 		}
 		return list
 	}
+	large := members(3_500)
+	for _, m := range large {
+		m.Name = strings.Repeat("n", maxMemberString)
+	}
 	for name, test := range map[string]struct {
 		members []*pb.Member
 		want    error
 	}{
 		"as many members as allowed":    {members(maxMembers), nil},
 		"one member too many":           {members(maxMembers + 1), ErrTooLarge},
-		"almost 4 MiB of members":       {members(150_000), ErrTooLarge},
+		"almost 4 MiB of members":       {large, ErrTooLarge},
 		"as many URLs as allowed":       {[]*pb.Member{{ID: 1, ClientURLs: slices.Repeat([]string{"u"}, maxURLs)}}, nil},
 		"one peer URL too many":         {[]*pb.Member{{ID: 1, PeerURLs: slices.Repeat([]string{"u"}, maxURLs+1)}}, ErrTooLarge},
 		"one client URL too many":       {[]*pb.Member{{ID: 1, ClientURLs: slices.Repeat([]string{"u"}, maxURLs+1)}}, ErrTooLarge},
