@@ -9,6 +9,7 @@ import (
 	"fmt"
 	"net"
 	"slices"
+	"strings"
 	"sync"
 	"sync/atomic"
 	"testing"
@@ -32,6 +33,8 @@ type fakeServer struct {
 	// late is how long the status takes; hangs is true for a server that completes no read.
 	late  time.Duration
 	hangs bool
+	// leaderless members know no leader.
+	leaderless bool
 	// statuses counts the questions for the status, calls has the others.
 	statuses atomic.Int64
 	mu       sync.Mutex
@@ -49,7 +52,11 @@ func (f *fakeServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 	if f.late > 0 && !pause(ctx, f.late) {
 		return nil, ctx.Err()
 	}
-	return &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index}, nil
+	response := &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index}
+	if f.leaderless {
+		response.Leader = 0
+	}
+	return response, nil
 }
 
 func (f *fakeServer) Alarm(_ context.Context, r *pb.AlarmRequest) (*pb.AlarmResponse, error) {
@@ -412,6 +419,31 @@ func TestSnapshotSourcesOfOldServers(t *testing.T) {
 	sources, err := p.Client(target).SnapshotSources(t.Context())
 	if err != nil || len(sources) != 3 || sources[0].Name != "c" || sources[1].Name != "b" || sources[2].Name != "a" {
 		t.Errorf("%+v, %v", sources, err)
+	}
+}
+
+// TestSnapshotSourcesWithoutLeader: a quorum confirms only what a member that follows a leader has. Without a leader the
+// member that has the most comes first, however little that is.
+func TestSnapshotSourcesWithoutLeader(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	for want, servers := range map[string]map[string]*fakeServer{
+		"a c b": {"a": {index: 5000}, "b": {index: 5001, leaderless: true}, "c": {index: 5002, leaderless: true}},
+		"c b a": {"a": {index: 5000, leaderless: true}, "b": {index: 5001, leaderless: true}, "c": {index: 5002, leaderless: true}},
+	} {
+		var target Target
+		for name, s := range servers {
+			target.Endpoints = append(target.Endpoints, s.serve(t, name))
+		}
+		sources, err := p.Client(target).SnapshotSources(t.Context())
+		var names []string
+		for _, s := range sources {
+			names = append(names, s.Name)
+		}
+		if got := strings.Join(names, " "); err != nil || got != want {
+			t.Errorf("%s, want %s: %v", got, want, err)
+		}
 	}
 }
 

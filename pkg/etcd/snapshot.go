@@ -56,7 +56,7 @@ type Snapshot struct {
 }
 
 // SnapshotSources returns the members to ask for a snapshot, the best first: those
-// that are not behind, followers before the leader. Learners, members that do not
+// that are not behind and follow a leader, followers before the leader, then the others by what they have. Learners, members that do not
 // respond, and members that have found their data corrupt are left out. The error is
 // ErrUnavailable or ErrCorrupt if no member remains.
 func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
@@ -86,7 +86,7 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	}
 	order := func(a response) int {
 		switch {
-		case a.health.Progress()+snapshotLag < newest:
+		case a.health.Progress()+snapshotLag < newest, a.health.Leader == 0:
 			return 2
 		case a.health.Leader == a.health.ID:
 			return 1

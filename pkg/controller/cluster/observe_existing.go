@@ -32,6 +32,11 @@ const certificateUseExisting v1beta2.CertificateUse = "Existing"
 func observeExisting(ctx context.Context, r *run) {
 	existing := r.seen.Cluster.Existing()
 	if existing == nil || !r.seen.Cluster.MayHaveOldMembers() {
+		r.existing.forget(r.key)
+		return
+	}
+	if err := r.existing.begin(r.key); err != nil {
+		r.seen.Etcd.Err = err.Error()
 		return
 	}
 	var template etcd.Endpoint

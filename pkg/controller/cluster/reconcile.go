@@ -21,9 +21,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
-// Config is what a Reconciler needs; every field is required but Keep, Launchers and Platform.
+// Config is what a Reconciler needs; every field is required but Keep, Launchers, TakeOvers and Platform.
 type Config struct {
 	Cache       Cache
 	Objects     Objects
@@ -37,6 +38,8 @@ type Config struct {
 	Waker    Waker
 	// Launchers, if not nil, learn from the controller that their member was added.
 	Launchers Launchers
+	// TakeOvers, if not nil, has the places for clusters that take over an etcd.
+	TakeOvers *share.Limiter
 	// Background runs what takes long.
 	Background Background
 	Clock      clock.PassiveClock
@@ -61,6 +64,7 @@ type Reconciler struct {
 	disarms  disarmMemory
 	stale    staleActions
 	reports  nodeReporting
+	existing takeOvers
 	orphaned orphanedpvc.Reporter
 }
 
@@ -77,6 +81,7 @@ func NewReconciler(c Config) (*Reconciler, error) {
 func newReconciler(c Config) *Reconciler {
 	return &Reconciler{
 		Config:   c,
+		existing: takeOvers{places: c.TakeOvers},
 		orphaned: orphanedpvc.Reporter{Cache: c.Cache, Clusters: c.Objects, Recorder: c.Recorder},
 	}
 }
@@ -95,6 +100,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		r.disarms.forget(key)
 		r.stale.forget(key)
 		r.reports.forget(key)
+		r.existing.forget(key)
 		r.Background.Forget(key)
 		r.keep(key)
 		return r.orphaned.Report(ctx, key, nil), nil
@@ -103,6 +109,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		return 0, fmt.Errorf("read cluster from the cache: %w", err)
 	}
 	if !r.Responsible(cluster) {
+		r.existing.forget(key)
 		r.keep(key)
 		return reconcile.ScopeRetry, nil
 	}

@@ -38,6 +38,7 @@ import (
 	etcdinformers "github.com/etcd-operator/etcd-operator/pkg/generated/informers/externalversions"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // suffixLength is the length of the random part of a member's name; cluster names
@@ -288,6 +289,7 @@ func newClusterLoop(
 		Recorder:    recorder,
 		Waker:       callbacks,
 		Launchers:   launchers,
+		TakeOvers:   share.NewLimiter(o.places(cluster.MaxTakeOvers)),
 		Background:  tasks,
 		Clock:       c.clock,
 		Decide:      planner.Decide,

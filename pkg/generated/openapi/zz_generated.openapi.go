@@ -4903,6 +4903,13 @@ func schema_pkg_apis_etcd_v1beta2_PreRestoreBackup(ref common.ReferenceCallback)
 							Format:      "",
 						},
 					},
+					"member": {
+						SchemaProps: spec.SchemaProps{
+							Description: "member that served the backup. What it had is stored, and other members may have more.",
+							Type:        []string{"string"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"backup"},
 			},

@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -75,12 +76,14 @@ func recoveryInput(o *Observed) *recovery.Input {
 		RestoreOver:  o.RecoveryRestoreOver,
 		Unconfirmed:  o.RecoveryRestore != nil && o.RecoveryRestore.ReplacesUnconfirmed(),
 		LacksBackup:  o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
+		BackedUp:     backedUp(o),
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
 			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, HasPVC: o.RecoveryMember.HasPVC, PVCDeleted: o.RecoveryMember.PVCDeleted, Unfilled: o.RecoveryMember.Unfilled,
 			Serves: o.RecoveryMember.Serves, ClusterID: hexID(o.RecoveryMember.ClusterID),
 		},
 	}
+	_, in.QuorumLostFor = diagnosis.QuorumLostFor(&o.Cluster.Status, o.Now)
 	if o.Record.ClusterID == unknownClusterID {
 		in.RecordedID = ""
 	}
@@ -97,6 +100,14 @@ func recoveryInput(o *Observed) *recovery.Input {
 		}
 	}
 	return in
+}
+
+// backedUp is the member that the pre-restore backup of the recovery is of; empty if there is none.
+func backedUp(o *Observed) string {
+	if o.RecoveryRestore == nil || o.RecoveryRestore.PreRestoreBackup == nil {
+		return ""
+	}
+	return o.RecoveryRestore.PreRestoreBackup.Member
 }
 
 // reportedRecovery is the recovery in the status. A user may have cancelled it; a restore is cancelled by the deletion of

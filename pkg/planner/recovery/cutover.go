@@ -68,6 +68,8 @@ func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	case in.Unconfirmed && (in.Linearizable || r.Phase == v1beta2.RecoveryPhaseFilling && !in.Facts.QuorumLoss().Certain):
 		// In an election all members respond, and there is no leader for a moment.
 		why, when = "is of a member that no quorum confirmed, and a quorum responds or may respond, which may have newer writes", " when a quorum responds"
+	case in.Unconfirmed && in.Facts.Unstored(in.BackedUp, diagnosis.UnstoredGrace) != "":
+		why = fmt.Sprintf("is of member %s, and member %s responds, which may have newer writes and has no PVC", in.BackedUp, in.Facts.Unstored(in.BackedUp, diagnosis.UnstoredGrace))
 	default:
 		return Decision{}, false
 	}

@@ -138,13 +138,27 @@ func TestRecheck(t *testing.T) {
 // TestUnconfirmedPreRestoreBackup: what no quorum confirmed may lack what the others have. So no quorum that responds or may
 // serve unseen is replaced, and the PVCs of the old members are kept.
 func TestUnconfirmedPreRestoreBackup(t *testing.T) {
-	unconfirmed := func(in *Input) { in.Unconfirmed = true }
+	unconfirmed := func(in *Input) { in.Unconfirmed, in.BackedUp = true, "a" }
+	lately := func(in *Input) { in.QuorumLostFor = diagnosis.UnstoredGrace - 1 }
+	long := func(in *Input) { in.QuorumLostFor = diagnosis.UnstoredGrace }
+	backedUpB := func(in *Input) { in.BackedUp = "b" }
+	alone := recorded(filling, restores, func(r *v1beta2.RecoveryStatus) { r.OnlyIfUnresponsive = true })
 	electing := func(in *Input) { in.Facts.UnreadFor = time.Second }
 	checkDecisions(t, []decision{
 		{"a quorum responds", serving, edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"no quorum responds", noLeader, edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "Fence"},
 		{"the quorum is lost", noLeader, edits(recorded(filling, restores), memberPod(newID), unconfirmed), "BeginCutover"},
 		{"all members respond, as in an election", "a:noleader,index=90 b:noleader,index=90 c:noleader,index=90", edits(recorded(filling, restores), memberPod(newID), unconfirmed, electing), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"another member without a PVC has no more", "a:noleader,index=90 b:noleader,index=90 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed), "BeginCutover"},
+		{"another member without a PVC has more", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, long), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"it has more in the cutover", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"the backup is of that member", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, backedUpB), "BeginCutover"},
+		{"another member without a PVC hangs", "a:noleader,index=90 b:down c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, lately), "wait OldMemberMayRun"},
+		{"it hangs for long", "a:noleader,index=90 b:down c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, long), "BeginCutover"},
+		{"another member with a PVC hangs", "a:noleader,index=90 b:down,claim c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, lately), "BeginCutover"},
+		{"nothing is stored, and a member without a PVC hangs", "a:down b:nopod c:nopod", edits(alone, memberPod(newID), lately), "wait OldMemberMayRun"},
+		{"nothing is stored, and it hangs for long", "a:down b:nopod c:nopod", edits(alone, memberPod(newID), long), "BeginCutover"},
+		{"a user does without a backup", "a:down b:nopod c:nopod", edits(recorded(filling, restores), memberPod(newID), lately), "BeginCutover"},
 		{"a quorum may serve unseen", noLeader, edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling, restores), memberPod(newID), unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"no member responds, and a quorum may serve unseen", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(filling, restores), memberPod(newID), unconfirmed), "wait OldMemberMayRun"},
 	})

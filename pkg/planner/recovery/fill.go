@@ -145,6 +145,10 @@ func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 		return d
 	}
 	r = in.unlessStored(r)
+	if name := in.unstored(r); name != "" {
+		return waitForOldMembers(r, fmt.Sprintf("member %s does not respond and has no PVC, so that its writes end with its pod; it has %s from the loss of the quorum", name, diagnosis.UnstoredGrace),
+			"Bring the member back. If it cannot come back, delete its pod: what only it has acknowledged is lost then.")
+	}
 	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive && !in.Unconfirmed
 	if unseen := in.Facts.UnseenQuorum(); !stored && unseen != "" {
 		return waitForOldMembers(r, unseen,
@@ -154,6 +158,21 @@ func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""
 	next.OldMembers = in.oldMembers(r)
 	return Decision{Step: BeginCutover{Recovery: *next}}
+}
+
+// unstored names an old member that does not respond, and whose writes may be neither on a PVC nor in a pre-restore backup;
+// empty if there is none, or if a user does without.
+func (in *Input) unstored(r *v1beta2.RecoveryStatus) string {
+	switch {
+	case r.Trigger != v1beta2.RecoveryTriggerRestore || in.Linearizable:
+		return ""
+	case in.Unconfirmed && !r.OnlyIfUnresponsive:
+		return in.Facts.Unstored(in.BackedUp, in.QuorumLostFor)
+	case r.OnlyIfUnresponsive:
+		return in.Facts.Unstored("", in.QuorumLostFor)
+	default:
+		return ""
+	}
 }
 
 // waitForOldMembers says why the old members are not decommissioned yet.

@@ -41,6 +41,10 @@ type Input struct {
 	LacksBackup bool
 	// Unconfirmed is true if that pre-restore backup is of a member that no quorum confirmed: it may lack what others have.
 	Unconfirmed bool
+	// BackedUp is the member that the pre-restore backup is of; empty if there is none. QuorumLostFor is for how long the
+	// last status says that the quorum is lost.
+	BackedUp      string
+	QuorumLostFor time.Duration
 	// RestoreOver is true if that EtcdRestore no longer exists, or has ended because nothing showed it this recovery.
 	// Then nothing says any more what is stored, and a user may believe that nothing goes on.
 	RestoreOver bool

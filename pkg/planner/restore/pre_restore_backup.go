@@ -13,7 +13,6 @@ import (
 	"strings"
 	"time"
 
-	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -87,7 +86,8 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case o.untilAnotherBackup() > 0:
 		newer := "a quorum responds, which may have newer writes"
 		if !o.hasQuorum() {
-			newer = "a member without a PVC does not respond, and may have newer writes that end with its pod. It has " + maxConfirmPause.String() + " from the loss of the quorum"
+			newer = fmt.Sprintf("member %s has no PVC and may have newer writes, which end with its pod. If it does not respond, it has %s from the loss of the quorum",
+				o.unstored(o.Restore.Status.PreRestoreBackup.Member), diagnosis.UnstoredGrace)
 		}
 		plan.RequeueAfter = o.untilAnotherBackup()
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and %s; another EtcdBackup follows within %s",
@@ -102,7 +102,7 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case b.Status.Succeeded:
 		// The status records the backup first: the next step is decided from the status.
 		plan.Copied = &v1beta2.PreRestoreBackup{
-			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI, Unconfirmed: b.Status.Unconfirmed,
+			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI, Unconfirmed: b.Status.Unconfirmed, Member: b.Status.Member,
 		}
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
 		plan.RequeueAfter = time.Second
@@ -126,45 +126,30 @@ func (o *Observed) untilAnotherBackup() time.Duration {
 }
 
 // hasPreRestoreBackup is true if a pre-restore backup holds the current data, or nearly. While a quorum responds, one that
-// no quorum confirmed does not count. Without a quorum there is no better one: the PVCs of the old members are kept. What
-// a member without a PVC has ends with its pod, so such a member must respond, or its pod must be gone.
+// no quorum confirmed does not count. Without a quorum there is no better one: the PVCs of the old members are kept, and
+// no member without a PVC may have more.
 func (o *Observed) hasPreRestoreBackup() bool {
 	c := o.Restore.Status.PreRestoreBackup
 	if !c.IsFresh(o.Now) || c.Time.Before(&o.Cluster.CreationTimestamp) {
 		return false // too old, or of an earlier cluster with this name
 	}
-	if c.Unconfirmed && (o.hasQuorum() || o.hidesData()) {
+	if c.Unconfirmed && (o.hasQuorum() || o.unstored(c.Member) != "") {
 		return false
 	}
 	r := o.Cluster.Status.Recovery
 	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
 }
 
-// hidesData is true while a member has a pod and no PVC, and does not respond. That ends some time after the quorum was
-// lost: the pod may have ended permanently.
-func (o *Observed) hidesData() bool {
-	if lost, since := o.quorumLost(); lost && since >= maxConfirmPause {
-		return false
-	}
-	return slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
-		return m.Pod != "" && m.Claim == "" && m.Role != v1beta2.MemberRolePending && !diagnosis.HasResponded(&m)
-	})
+// unstored names a member whose writes end with its pod, and which the backup of the member source may lack; empty if
+// there is none.
+func (o *Observed) unstored(source string) string {
+	_, since := o.quorumLost()
+	return diagnosis.FromStatus(o.Cluster, resources.RevisionGoesBack).Unstored(source, since)
 }
 
 // quorumLost is true if the last status says that the quorum is lost, and for how long it has been.
 func (o *Observed) quorumLost() (lost bool, since time.Duration) {
-	for i := range o.Cluster.Status.Conditions {
-		c := &o.Cluster.Status.Conditions[i]
-		if c.Type != v1beta2.ClusterConditionQuorumLost || c.Status != corev1.ConditionTrue {
-			continue
-		}
-		at, err := time.Parse(time.RFC3339, c.LastTransitionTime)
-		if err != nil {
-			return true, 0
-		}
-		return true, o.Now.Sub(at)
-	}
-	return false, 0
+	return diagnosis.QuorumLostFor(&o.Cluster.Status, o.Now)
 }
 
 // withoutBackup tells how a user lets the restore go on.
@@ -242,9 +227,12 @@ func (o *Observed) unresponsive() (bool, *Wait) {
 	case left && since < lossGrace:
 		return true, &Wait{Reason: ReasonWaitingForMember, Message: fmt.Sprintf(
 			"no member responds, so a pre-restore backup is not possible; in %s the cluster is restored without one", lossGrace)}
-	default:
-		return true, nil
 	}
+	if name := o.unstored(""); name != "" {
+		return true, &Wait{Reason: ReasonWaitingForMember, Message: fmt.Sprintf("no member responds, so a pre-restore backup is not possible; member %s has no PVC, and its writes end with its pod. "+
+			"%s after the loss of the quorum the cluster is restored without a pre-restore backup; to restore at once without these writes, delete the pods of such members", name, diagnosis.UnstoredGrace)}
+	}
+	return true, nil
 }
 
 // PreRestoreBackupName is the name of the EtcdBackup that stores the current data of the

@@ -14,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -102,6 +103,15 @@ func TestPreRestoreBackup(t *testing.T) {
 	const askAway = ask + " only if unresponsive"
 	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
 	survives := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionFalse, RaftIndex: 7}
+	older, newer := survives, v1beta2.MemberStatus{Name: "d", Pod: "d", RaftIndex: 8}
+	older.Pod = "a"
+	backedUp := func(name string) func(*Observed) {
+		return func(o *Observed) {
+			copiedUnconfirmed(o)
+			justCopied(o)
+			o.Restore.Status.PreRestoreBackup.Member = name
+		}
+	}
 	hangs := v1beta2.MemberStatus{Name: "b", Pod: "b"}
 	stored := v1beta2.MemberStatus{Name: "b", Claim: "b"}
 	gone := v1beta2.MemberStatus{Name: "c"}
@@ -158,6 +168,10 @@ func TestPreRestoreBackup(t *testing.T) {
 		"nothing but that, and a member without a PVC hangs":         {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, hangs), quorumLost(time.Minute)}, "Verifying: wait PreRestoreBackup"},
 		"the same, for long":                                         {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, hangs), quorumLost(time.Hour)}, ask},
 		"nothing but that, and a member with a PVC hangs":            {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, stored), quorumLost(time.Hour)}, ask},
+		"it has the older of two without PVCs":                       {[]func(*Observed){uncopied, backedUp("a"), members(older, newer), quorumLost(time.Hour)}, "Verifying: wait PreRestoreBackup"},
+		"it has the newer of two without PVCs":                       {[]func(*Observed){uncopied, backedUp("d"), members(older, newer), quorumLost(time.Hour)}, ask},
+		"no member comes back in time, and one has no PVC":           {[]func(*Observed){uncopied, members(stored, hangs, v1beta2.MemberStatus{Name: "e", Pod: "e"}), quorumLost(lossGrace)}, "Verifying: wait WaitingForMember"},
+		"the same for long":                                          {[]func(*Observed){uncopied, members(stored, hangs, v1beta2.MemberStatus{Name: "e", Pod: "e"}), quorumLost(diagnosis.UnstoredGrace)}, askAway},
 		"the cluster is new":                                         {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},
 		"the cluster is being created":                               {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseCreating)}, strings.Replace(ask, "1000000000", "0", 1)},
 		"a cluster that a restore made has served since":             {[]func(*Observed){uncopied, filling, phase(v1beta2.ClusterPhaseRunning), copied(epoch)}, ask},

@@ -25,6 +25,8 @@ type PreRestoreBackupApplyConfiguration struct {
 	// unconfirmed is true if no quorum confirmed that the member had every write. The PVCs of the old
 	// members are then kept, because one of them may hold newer writes.
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
+	// member that served the backup. What it had is stored, and other members may have more.
+	Member *string `json:"member,omitempty"`
 }
 
 // PreRestoreBackupApplyConfiguration constructs a declarative configuration of the PreRestoreBackup type for use with
@@ -70,5 +72,13 @@ func (b *PreRestoreBackupApplyConfiguration) WithURI(value string) *PreRestoreBa
 // If called multiple times, the Unconfirmed field is set to the value of the last call.
 func (b *PreRestoreBackupApplyConfiguration) WithUnconfirmed(value bool) *PreRestoreBackupApplyConfiguration {
 	b.Unconfirmed = &value
+	return b
+}
+
+// WithMember sets the Member field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the Member field is set to the value of the last call.
+func (b *PreRestoreBackupApplyConfiguration) WithMember(value string) *PreRestoreBackupApplyConfiguration {
+	b.Member = &value
 	return b
 }
