@@ -54,7 +54,7 @@ const (
 		"with `etcdctl member remove` and `etcdctl member update`. The controller reads at most 64 members, 64 URLs of each, and 1 KiB of a name or URL."
 	// ConfirmNodeOff says how a person supplies the evidence that an unresponsive node cannot
 	// supply.
-	ConfirmNodeOff = "If the node is switched off permanently, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute."
+	ConfirmNodeOff = "If the node is switched off permanently, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. A pod that tolerates every taint stays then: delete it with --force."
 
 	resumes = "The cluster resumes untouched as soon as enough members come back."
 )

@@ -5,6 +5,7 @@ package backup
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"time"
 
@@ -64,11 +65,15 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 		return 0, err
 	}
 	plan := planner.DecideCluster(o)
-	if err := r.keepSchedule(ctx, key, c, plan); err != nil {
-		return 0, err
+	rejected := r.keepSchedule(ctx, key, c, plan)
+	if rejected != nil && !reconcile.IsRejection(rejected) {
+		return 0, rejected
+	}
+	if rejected != nil {
+		plan.Healthy = o.ScheduleRejected(rejected)
 	}
 	metrics.ObserveClusterBackups(key, plan.LastBackup, size, plan.Healthy)
-	return plan.RequeueAfter, r.writeStatus(ctx, key, c, plan)
+	return plan.RequeueAfter, errors.Join(rejected, r.writeStatus(ctx, key, c, plan))
 }
 
 // observe finds the backups of a cluster, and the size of the newest good one.

@@ -8,6 +8,7 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/meta"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -55,5 +56,38 @@ func TestRejected(t *testing.T) {
 				t.Errorf("it came to %+v", status)
 			}
 		})
+	}
+}
+
+// TestRejectedSchedule: a cluster whose periodic EtcdBackup the API does not take has no backups, and its status says so.
+func TestRejectedSchedule(t *testing.T) {
+	t.Parallel()
+	w := newWorld(t)
+	c := w.addCluster("c", 3)
+	c.Spec.Backup = &v1beta2.ClusterBackupPolicy{
+		Schedule: "@hourly", StorageType: v1beta2.BackupStorageTypeS3,
+		BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "bucket/key", AWSSecret: "aws"}},
+	}
+	healthy := func() v1beta2.ClusterCondition {
+		w.sync()
+		_, err := w.clusters.Reconcile(t.Context(), key(c))
+		if (err != nil) != w.fullOfBackups {
+			t.Error("the rejection is tried again only after an error:", err)
+		}
+		for _, condition := range w.live.clusters[key(c)].Status.Conditions {
+			if condition.Type == v1beta2.ClusterConditionBackupHealthy {
+				return condition
+			}
+		}
+		return v1beta2.ClusterCondition{}
+	}
+	w.fullOfBackups = true
+	if got := healthy(); got.Status != corev1.ConditionFalse || got.Reason != v1beta2.ReasonPodRejected || !strings.Contains(got.Message, "c-scheduled") || !strings.Contains(got.Message, "exceeded quota: full") {
+		t.Errorf("while the API rejects it: %+v", got)
+	}
+	w.fullOfBackups = false
+	healthy()
+	if got := healthy(); got.Status == corev1.ConditionFalse {
+		t.Errorf("after the API has taken it: %+v", got)
 	}
 }

@@ -74,6 +74,8 @@ type world struct {
 	stored map[string]int
 	runs   int
 	events []string
+	// fullOfBackups is true while a quota rejects every EtcdBackup.
+	fullOfBackups bool
 	// full is true while a quota rejects every Job, podless while it rejects every pod.
 	full, podless bool
 }
@@ -319,6 +321,9 @@ func (w *world) GetCluster(_ context.Context, namespace, name string) (*v1beta2.
 
 func (w *world) CreateBackup(_ context.Context, b *v1beta2.EtcdBackup) (*v1beta2.EtcdBackup, error) {
 	return call(w, func() (*v1beta2.EtcdBackup, error) {
+		if w.fullOfBackups {
+			return nil, errQuota
+		}
 		if _, taken := w.live.backups[key(b)]; taken {
 			return nil, apierrors.NewAlreadyExists(schema.GroupResource{Resource: "etcdbackups"}, b.Name)
 		}

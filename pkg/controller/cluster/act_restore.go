@@ -42,7 +42,7 @@ func requestRestore(ctx context.Context, r *run, a planner.RequestRestore) error
 		return nil // it was made before; its status reports the result
 	}
 	if err != nil {
-		return fmt.Errorf("create EtcdRestore %s: %w", a.Name, reconcile.MarkTerminating(err))
+		return fmt.Errorf("create EtcdRestore %s: %w", a.Name, reconcile.MarkRejected(err))
 	}
 	warning(r, EventRestoreRequested, "All members and their data are lost; EtcdRestore %s restores EtcdBackup %s", a.Name, a.Backup)
 	return nil

@@ -10,6 +10,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/clock"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
@@ -44,6 +45,7 @@ func bounded[T any](c Client, object sized, write func() (T, error)) (T, error) 
 	}
 	namespace, bytes := object.GetNamespace(), int64(object.Size())
 	if wait := c.Writes.Take(namespace, bytes); wait > 0 {
+		metrics.WriteBounded(namespace)
 		var none T
 		return none, fmt.Errorf("the controller wrote %d MiB and more than %d KiB a second for the objects in namespace %s, which is the limit for a namespace; "+
 			"it writes again in %v. Look there for a member that reports other values with each response, or a program that undoes what the controller sets",

@@ -28,6 +28,13 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	}, []string{"kind"})
 
+	writesBounded = metrics.NewCounterVec(&metrics.CounterOpts{
+		Subsystem:      "etcd_operator",
+		Name:           "writes_bounded_total",
+		Help:           "Objects that the controller did not write because it had written too much for their namespace, by namespace.",
+		StabilityLevel: metrics.ALPHA,
+	}, []string{"namespace"})
+
 	leasesNotObeyed = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "etcd_operator",
 		Name:           "leases_not_obeyed",
@@ -46,7 +53,7 @@ var (
 // Register adds the metrics of this package that need no cache to the registry that the
 // process serves.
 var Register = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(reconcileDuration, statusFieldsLeftOut, isLeader, leasesNotObeyed)
+	legacyregistry.MustRegister(reconcileDuration, statusFieldsLeftOut, writesBounded, isLeader, leasesNotObeyed)
 	legacyregistry.MustRegister(attempts, backupDuration, lastSuccess, lastSize, healthy)
 	legacyregistry.MustRegister(restoresEnded, restoreDuration)
 })
@@ -78,6 +85,9 @@ func ObserveReconcile(kind string, took time.Duration, err error) {
 	}
 	reconcileDuration.WithLabelValues(kind, outcome).Observe(took.Seconds())
 }
+
+// WriteBounded records that an object was not written, because its namespace has used what may be written for it.
+func WriteBounded(namespace string) { writesBounded.WithLabelValues(namespace).Inc() }
 
 // StatusFieldsLeftOut records that a status of a kind lacks what the API rejects.
 func StatusFieldsLeftOut(kind string) { statusFieldsLeftOut.WithLabelValues(kind).Inc() }

@@ -50,7 +50,13 @@ func (w StatusWrite[S]) Do(ctx context.Context, desired func() S, update func(S)
 	w.report(&status, leftOut)
 	if w.Kind.size(&status) > w.Kind.most {
 		leftOut = append(leftOut, field.TooLong(field.NewPath("status"), "", w.Kind.most))
-		status = w.reduced(full, leftOut)
+		if w.Kind.shorten != nil {
+			w.Kind.shorten(&status)
+			w.report(&status, leftOut)
+		}
+		if w.Kind.size(&status) > w.Kind.most {
+			status = w.reduced(full, leftOut)
+		}
 	}
 	updated, err := w.send(&status, update)
 	for try := 0; isRejected(err) && try < 2; try++ {

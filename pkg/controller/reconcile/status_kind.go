@@ -24,6 +24,8 @@ type StatusKind[S any] struct {
 	name string
 	// fit leaves out what the API rejects; see package validation.
 	fit func(full, current S) (S, field.ErrorList)
+	// shorten, if not nil, takes out of a status that is too large what other programs choose the length of, and nothing depends on.
+	shorten func(*S)
 	// reduce returns the current status with the conditions of the full one.
 	reduce func(full, current S) S
 	// report puts the condition StatusIncomplete into a status.
@@ -45,6 +47,12 @@ const (
 var (
 	ClusterStatus = StatusKind[v1beta2.ClusterStatus]{
 		name: "EtcdCluster", fit: validation.FitClusterStatus, size: (*v1beta2.ClusterStatus).Size, most: maxClusterStatus,
+		shorten: func(status *v1beta2.ClusterStatus) {
+			for i := range status.MemberStatuses {
+				m := &status.MemberStatuses[i]
+				m.Message, m.Alarms = "", firstOfEachType(m.Alarms)
+			}
+		},
 		reduce: func(full, current v1beta2.ClusterStatus) v1beta2.ClusterStatus {
 			reduced := *current.DeepCopy()
 			reduced.Conditions, reduced.Phase, reduced.Reason, reduced.BlockedBy = full.Conditions, full.Phase, full.Reason, full.BlockedBy
@@ -78,6 +86,17 @@ var (
 		},
 	}
 )
+
+// firstOfEachType returns alarms of different types: one says already that the data differs, or that there is no space.
+func firstOfEachType(alarms []string) []string {
+	seen := map[string]bool{}
+	return slices.DeleteFunc(alarms, func(alarm string) bool {
+		alarmType, _, _ := strings.Cut(alarm, " ")
+		more := seen[alarmType]
+		seen[alarmType] = true
+		return more
+	})
+}
 
 // setIncomplete sets the condition, with the time of the current one if there is one.
 func setIncomplete(conditions *[]metav1.Condition, current []metav1.Condition, generation int64, now time.Time, message string) {
@@ -123,6 +142,6 @@ func describeLeftOut(leftOut field.ErrorList) string {
 	if left := len(named) - maxNamed; left > 0 {
 		named, more = named[:maxNamed], fmt.Sprintf("; and %d more", left)
 	}
-	return untrusted.Text("The API rejects what was observed, so the status lacks it: "+strings.Join(named, "; ")+more) +
-		" Change what the fields repeat, or upgrade the API server to the version of the controller. If neither helps, report a defect."
+	return untrusted.Text("The status lacks what was observed and may not be in it: "+strings.Join(named, "; ")+more) +
+		" Change what the fields repeat, such as what a member reports, or upgrade the API server to the version of the controller. If neither helps, report a defect."
 }

@@ -5,6 +5,7 @@ package reconcile
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -121,6 +122,38 @@ func TestRejectedFieldKeepsNothingElseFromBeingReported(t *testing.T) {
 				t.Errorf("the same status is written again: %v, %v", written, err)
 			}
 		})
+	}
+}
+
+// TestTextsOfMembersGoFirst: the bound on the size of a status must not keep the controller from recording what it does. What
+// the programs of a tenant report is left out before that, but for the type of each alarm.
+func TestTextsOfMembersGoFirst(t *testing.T) {
+	t.Parallel()
+	var members []v1beta2.MemberStatus
+	for i := range 64 {
+		m := v1beta2.MemberStatus{Name: fmt.Sprintf("%x", i), Message: strings.Repeat("x", 1000), Node: "n"}
+		for by := range 64 {
+			m.Alarms = append(m.Alarms, fmt.Sprintf("NOSPACE (raised by %x)", by))
+		}
+		m.Alarms = append(m.Alarms, "CORRUPT (raised by 1)")
+		members = append(members, m)
+	}
+	desired := degraded(members...)
+	desired.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhasePending, Trigger: v1beta2.RecoveryTriggerRestore}
+	a := &api{}
+	if written, err := a.write(t, desired); err != nil || !written {
+		t.Fatalf("written %v: %v", written, err)
+	}
+	status := a.stored.Status
+	if size := status.Size(); size > maxClusterStatus || status.Recovery == nil || len(status.MemberStatuses) != 64 {
+		t.Fatalf("%d bytes, %d members, recovery %v", size, len(status.MemberStatuses), status.Recovery)
+	}
+	m := status.MemberStatuses[0]
+	if m.Message != "" || m.Node != "n" || !slices.Equal(m.Alarms, []string{"NOSPACE (raised by 0)", "CORRUPT (raised by 1)"}) {
+		t.Errorf("%+v", m)
+	}
+	if got := a.condition(v1beta2.ClusterConditionStatusIncomplete); got.Status != corev1.ConditionTrue {
+		t.Errorf("nothing says that something is left out: %+v", got)
 	}
 }
 

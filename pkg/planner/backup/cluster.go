@@ -239,6 +239,11 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 	return &v
 }
 
+// ScheduleRejected is the condition BackupHealthy while the API does not take the EtcdBackup that spec.backup needs.
+func (o *ClusterObserved) ScheduleRejected(err error) *v1beta2.ClusterCondition {
+	return o.stamp(&verdict{corev1.ConditionFalse, ReasonRejected, "spec.backup is not carried out: " + err.Error(), time.Time{}})
+}
+
 func (o *ClusterObserved) stamp(v *verdict) *v1beta2.ClusterCondition {
 	now := o.Now.UTC().Format(time.RFC3339)
 	c := v1beta2.ClusterCondition{
