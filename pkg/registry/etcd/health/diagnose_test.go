@@ -140,6 +140,12 @@ func (p *Probe) beside(second corev1.ConditionStatus) {
 	}
 }
 
+// besideOld is beside for a cluster that takes over the etcd of the other members.
+func (p *Probe) besideOld() {
+	p.beside(corev1.ConditionTrue)
+	p.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://old-0:2379"}}}
+}
+
 // leaderless takes the quorum away.
 func (p *Probe) leaderless() {
 	p.Confirmed, p.ConfirmErr = nil, &etcd.Error{Op: "list members", Kind: etcd.ErrNoQuorum}
@@ -159,8 +165,8 @@ func TestVerdict(t *testing.T) {
 		says      []string
 		// steps that must be there, by a part of the command or the reason.
 		steps []string
-		// lacks is what no step says; empty for nothing.
-		lacks string
+		// lacks is what no step says.
+		lacks []string
 	}{
 		{name: "all is well", size: 3, change: func(*Probe) {}, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1), says: []string{"all 3 voters serve"}},
 		{name: "a single one is well", size: 1, change: func(*Probe) {}, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](0)},
@@ -247,7 +253,7 @@ func TestVerdict(t *testing.T) {
 				}
 			},
 			says:  []string{"etcd rejects writes: alarm NOSPACE raised by m1"},
-			lacks: "quotaBackendBytes",
+			lacks: []string{"quotaBackendBytes"},
 			steps: []string{"echo '{}' | kubectl create --raw '/apis/etcd.database.coreos.com/v1beta2/namespaces/ns/etcdclusters/c/defrag' -f -"},
 		},
 		{
@@ -263,6 +269,35 @@ func TestVerdict(t *testing.T) {
 			},
 		},
 		{
+			name: "full beside old members", size: 1, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Probe) {
+				p.besideOld()
+				h := &p.Responses[0].Health
+				h.DBSize, h.DBSizeInUse, h.Alarms = 2*gib, 2*gib, []etcd.Alarm{{MemberID: 1, Type: etcd.AlarmNoSpace}}
+			},
+			steps: []string{
+				"delete keys, then drop the history up to now", "kubectl etcd ctl c -n ns --yes -- compaction --physical", "kubectl etcd ctl c -n ns --member m0 -- defrag",
+				"the controller disarms the alarm NOSPACE",
+			},
+			lacks: []string{"quotaBackendBytes", "/defrag'"},
+		},
+		{
+			name: "waste beside old members", size: 1, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
+			change: func(p *Probe) {
+				p.besideOld()
+				p.Responses[0].Health.DBSize, p.Responses[0].Health.DBSizeInUse = gib, gib/4
+			},
+			steps: []string{"kubectl etcd ctl c -n ns --member m0 -- defrag"}, lacks: []string{"compaction", "/defrag'"},
+		},
+		{
+			name: "an old member is full", size: 1, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
+			change: func(p *Probe) {
+				p.besideOld()
+				p.Responses[0].Health.Alarms = []etcd.Alarm{{MemberID: 90, Type: etcd.AlarmNoSpace}}
+			},
+			steps: []string{"condition Available says what to do at a member that another program runs: kubectl -n ns get etcd c -o"}, lacks: []string{"kubectl etcd ctl", "/defrag'"},
+		},
+		{
 			name: "full, and the quota was just raised", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
 			change: func(p *Probe) {
 				p.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{QuotaBackendBytes: ptr.To(resource.MustParse("4Gi"))}
@@ -271,7 +306,7 @@ func TestVerdict(t *testing.T) {
 					h.DBSize, h.DBSizeInUse, h.Alarms = 2*gib, 2*gib, []etcd.Alarm{{MemberID: 1, Type: etcd.AlarmNoSpace}}
 				}
 			},
-			steps: []string{"spec.etcd.quotaBackendBytes is 4Gi, and a member still runs with 2Gi: the controller restarts it"}, lacks: "patch etcd",
+			steps: []string{"spec.etcd.quotaBackendBytes is 4Gi, and a member still runs with 2Gi: the controller restarts it"}, lacks: []string{"patch etcd"},
 		},
 		{
 			name: "full at the largest quota", size: 1, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](0),
@@ -279,7 +314,7 @@ func TestVerdict(t *testing.T) {
 				h := &p.Responses[0].Health
 				h.DBSize, h.DBSizeInUse, h.Quota, h.Alarms = 8*gib, 8*gib, 8*gib, []etcd.Alarm{{MemberID: 1, Type: etcd.AlarmNoSpace}}
 			},
-			steps: []string{"most of the database is in use: delete keys, then drop the history up to now"}, lacks: "patch etcd",
+			steps: []string{"most of the database is in use: delete keys, then drop the history up to now"}, lacks: []string{"patch etcd"},
 		},
 		{
 			name: "what is in use is not told", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
@@ -317,13 +352,13 @@ func TestVerdict(t *testing.T) {
 			name: "two of three are permanently lost, and the controller has not seen it yet", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
 			change: func(p *Probe) { p.leaderless(); p.loseAllBut(1) },
 			steps:  []string{"The API accepts a recovery when the controller has confirmed the loss.: kubectl -n ns get nodes,pods,pvc"},
-			lacks:  "recover?dryRun=All",
+			lacks:  []string{"recover?dryRun=All"},
 		},
 		{
 			name: "two of three are permanently lost, and the third responds to this API server only", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
 			change: func(p *Probe) { p.leaderless(); p.loseAllBut(1); p.confirmed(corev1.ConditionUnknown, 1) },
 			steps:  []string{"proxy/snapshot?member=m1' > m1.db", "It reports: m1 may serve although the controller does not reach it.: kubectl -n ns get nodes,pods,pvc"},
-			lacks:  "recover?dryRun=All",
+			lacks:  []string{"recover?dryRun=All"},
 		},
 		{
 			name: "all are permanently lost", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
@@ -369,7 +404,7 @@ func TestVerdict(t *testing.T) {
 			name: "one volume is left, and its node is not ready", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
 			change: func(p *Probe) { p.leaderless(); p.stopped(1, 0); p.loseAllBut(1); p.confirmed(corev1.ConditionUnknown) },
 			steps:  []string{"It reports: m1 may serve although the controller does not reach it."},
-			lacks:  "recover?dryRun=All",
+			lacks:  []string{"recover?dryRun=All"},
 		},
 		{
 			name: "an election that takes its time", size: 3, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-1),
@@ -425,8 +460,15 @@ func TestVerdict(t *testing.T) {
 			steps: []string{"describe etcd c"},
 		},
 		{
-			name: "hibernated", size: 0, verdict: v1beta2.VerdictHibernated,
-			change: func(p *Probe) { p.Confirmed = nil }, steps: []string{"scale etcd c --replicas=3"},
+			name: "hibernated without PVCs", size: 0, verdict: v1beta2.VerdictHibernated,
+			change: func(p *Probe) { p.Confirmed = nil }, steps: []string{"replace SIZE with the size from before", "scale etcd c --replicas=SIZE"},
+		},
+		{
+			name: "five are hibernated", size: 5, verdict: v1beta2.VerdictHibernated, tolerance: ptr.To[int32](-3),
+			change: func(p *Probe) {
+				p.Cluster.Spec.Replicas, p.Confirmed, p.Pods, p.Responses = ptr.To[int32](0), nil, nil, nil
+			},
+			steps: []string{"scale etcd c --replicas=5"},
 		},
 		{
 			name: "a drain waits", size: 3, verdict: v1beta2.VerdictHealthy, tolerance: ptr.To[int32](1),
@@ -472,8 +514,10 @@ func TestVerdict(t *testing.T) {
 					t.Errorf("no step says %q:\n%s", part, steps.String())
 				}
 			}
-			if test.lacks != "" && strings.Contains(steps.String(), test.lacks) {
-				t.Errorf("a step says %q:\n%s", test.lacks, steps.String())
+			for _, part := range test.lacks {
+				if strings.Contains(steps.String(), part) {
+					t.Errorf("a step says %q:\n%s", part, steps.String())
+				}
 			}
 			if test.verdict == v1beta2.VerdictHealthy && len(test.steps) == 0 && len(h.NextSteps) > 0 {
 				t.Errorf("nothing is wrong, and there are next steps:\n%s", steps.String())

@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"strconv"
 	"strings"
 	"time"
 
@@ -31,7 +32,7 @@ func (f *findings) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 	var list []v1beta2.NextStep
 	switch h.Verdict {
 	case v1beta2.VerdictHibernated:
-		list = append(list, v1beta2.NextStep{Why: "wake it", Command: f.kubectl("scale etcd " + f.Cluster.Name + " --replicas=3")})
+		list = append(list, f.wakeStep())
 	case v1beta2.VerdictCreating:
 		list = append(list, v1beta2.NextStep{Why: "see what it waits for", Command: f.kubectl("describe etcd " + f.Cluster.Name)})
 	case v1beta2.VerdictUnreachable:
@@ -57,6 +58,22 @@ func (f *findings) steps(h *v1beta2.EtcdClusterHealth) []v1beta2.NextStep {
 		}
 	}
 	return append(list, f.certificateSteps(h)...)
+}
+
+// wakeStep names the size of before, as kubectl etcd wake does: each member keeps its PVC. Fewer would wake all members and
+// then remove some of them.
+func (f *findings) wakeStep() v1beta2.NextStep {
+	size := 0
+	for _, m := range f.members {
+		if m.Claim != nil && !m.Claim.Terminating {
+			size++
+		}
+	}
+	scale := "scale etcd " + f.Cluster.Name + " --replicas="
+	if size == 0 {
+		return v1beta2.NextStep{Why: "wake it: replace SIZE with the size from before the hibernation, which no PVC tells", Command: f.kubectl(scale + "SIZE")}
+	}
+	return v1beta2.NextStep{Why: "wake it with as many members as have a PVC", Command: f.kubectl(scale + strconv.Itoa(size))}
 }
 
 // unreachableSteps are for a cluster whose pods run and whose members do not respond.
