@@ -25,7 +25,9 @@ func followReplacement(o *Observed, op *v1beta2.ClusterOperation) {
 		return
 	}
 	if o.Etcd.Linearizable {
-		if left := noteReplaced(o.Etcd.Members, op); len(left) == 0 && len(listVoters(o.Etcd.Members)) == desiredSize(o.Cluster) && len(o.Etcd.Members) == desiredSize(o.Cluster) {
+		// Members that another program runs do not count: the size is that of the cluster.
+		own, voters := listOwn(o.Etcd.Members), listOwnVoters(o.Etcd.Members)
+		if left := noteReplaced(o.Etcd.Members, op); len(left) == 0 && len(voters) == desiredSize(o.Cluster) && len(own) == desiredSize(o.Cluster) {
 			op.Phase, op.Message, op.CompletionTime = v1beta2.OperationSucceeded, "", timestamp(o.Now)
 			return
 		}

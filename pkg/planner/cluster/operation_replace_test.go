@@ -81,6 +81,8 @@ func TestReplaceInStatus(t *testing.T) {
 		{"its successor joins", "a b c d:learner", edits(replaceAsked("b")), isRunning, "", "plan"},
 		{"one of two was replaced", "a b d", edits(replaceAsked("b", "c")), isRunning, "c=Succeeded", "plan"},
 		{"both were", "a d e", edits(replaceAsked("b", "c")), hasSucceeded, "b=Succeeded c=Succeeded", ""},
+		{"it was beside old members", "x:old y:old a c d", edits(joins, replaceAsked("b")), hasSucceeded, "b=Succeeded", ""},
+		{"its successor does not vote yet beside old members", "x:old a c d:learner", edits(joins, replaceAsked("b")), isRunning, "b=Succeeded", "plan"},
 		{"the successor does not vote yet", "a c d:learner", edits(replaceAsked("b")), isRunning, "b=Succeeded", "plan"},
 		{"the member list cannot be read", "a c d", edits(replaceAsked("b"), noQuorum), isRunning, "", "plan"},
 		{"it is cancelled", "a b c", edits(replaceAsked("b"), cancelledByUser("asked")), hasFailed, "", "was cancelled with the annotation etcd.database.coreos.com/cancel-operation; these members stay: b"},

@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,6 +49,9 @@ func (r *ReplaceREST) Create(
 		if errs := validateReplaced(cluster, request.Spec.Members); len(errs) > 0 {
 			return apierrors.NewInvalid(v1beta2.SchemeGroupVersion.WithKind("EtcdClusterOperation").GroupKind(), cluster.Name, errs)
 		}
+		if err := r.checkReplacedBesideOld(cluster, request.Spec.Members); err != nil {
+			return err
+		}
 		cluster.Status.Operation = operation.DeepCopy()
 		cluster.Status.Operation.Message = describeReplacement(cluster, request.Spec.Members)
 		return nil
@@ -78,6 +82,17 @@ func (r *ReplaceREST) checkReplaceable(cluster *v1beta2.EtcdCluster) error {
 	return nil
 }
 
+// checkReplacedBesideOld rejects the replacement of a member that serves while old members of a running etcd may be left. A
+// member of the cluster that does not serve is replaced beside them, too.
+func (r *ReplaceREST) checkReplacedBesideOld(cluster *v1beta2.EtcdCluster, members []string) error {
+	for i := range cluster.Status.MemberStatuses {
+		if m := &cluster.Status.MemberStatuses[i]; m.Healthy == corev1.ConditionTrue && slices.Contains(members, m.Name) {
+			return r.checkNoOldMembers(cluster, ". Member "+m.Name+" serves; only members that do not serve are replaced before that")
+		}
+	}
+	return nil
+}
+
 func hasCorruptData(cluster *v1beta2.EtcdCluster) bool {
 	return slices.ContainsFunc(cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool {
 		return slices.ContainsFunc(m.Alarms, func(alarm string) bool { return strings.HasPrefix(alarm, string(etcd.AlarmCorrupt)) })
@@ -92,7 +107,12 @@ func validateReplaced(cluster *v1beta2.EtcdCluster, members []string) field.Erro
 	errs := validateMembers(cluster, members)
 	for i, member := range members {
 		for j := range cluster.Status.MemberStatuses {
-			if m := &cluster.Status.MemberStatuses[j]; m.Name == member && (m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending) {
+			switch m := &cluster.Status.MemberStatuses[j]; {
+			case m.Name != member:
+			case m.Unmanaged:
+				errs = append(errs, field.Invalid(path.Index(i), member, "another program runs the member, and only members of the cluster are replaced; "+
+					"the program that runs it must replace it"))
+			case m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending:
 				errs = append(errs, field.Invalid(path.Index(i), member, "the member does not vote yet, and only voters are replaced; wait until it votes"))
 			}
 		}

@@ -137,6 +137,18 @@ func TestReplaceRejects(t *testing.T) {
 			status:  func(s *v1beta2.ClusterStatus) { s.MemberStatuses[0].Alarms = []string{"CORRUPT (raised by 1)"} },
 			request: replacing("a-1"), want: apierrors.IsConflict, says: "corrupt-member.md",
 		},
+		"a member of another program": {
+			status:  func(s *v1beta2.ClusterStatus) { s.MemberStatuses[1].Unmanaged = true },
+			request: replacing("a-1", "a-2"), want: apierrors.IsInvalid, says: "spec.members[1]: Invalid value: \"a-2\": another program runs the member",
+		},
+		"a member that serves beside old members": {
+			edit: takingOver, status: besideOld,
+			request: replacing("a-2", "a-1"), want: apierrors.IsConflict, says: "spec.bootstrap.existing.oldMembers=Remove). Member a-1 serves",
+		},
+		"an old member": {
+			edit: takingOver, status: besideOld,
+			request: replacing("x"), want: apierrors.IsInvalid, says: "another program runs the member",
+		},
 		"a recovery": {
 			status: func(s *v1beta2.ClusterStatus) {
 				s.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhasePending}
@@ -163,5 +175,30 @@ func TestReplaceRejects(t *testing.T) {
 				t.Errorf("an operation was stored: %+v", op)
 			}
 		})
+	}
+}
+
+func takingOver(c *v1beta2.EtcdCluster) {
+	c.Spec.Version = "3.6.16"
+	c.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://old:2379"}}}
+}
+
+// besideOld adds an old member that serves. Of the others a-1 serves.
+func besideOld(s *v1beta2.ClusterStatus) {
+	s.MemberStatuses[0].Healthy = corev1.ConditionTrue
+	s.MemberStatuses = append(s.MemberStatuses, v1beta2.MemberStatus{Name: "x", Role: v1beta2.MemberRoleFollower, Unmanaged: true, Healthy: corev1.ConditionTrue})
+}
+
+// TestReplaceBesideOldMembers: a member of the cluster that does not serve is replaced before the old members are removed.
+func TestReplaceBesideOldMembers(t *testing.T) {
+	t.Parallel()
+	storage, _ := newStorage(t)
+	cluster := valid("a")
+	takingOver(cluster)
+	create(t, storage, cluster)
+	setStatus(t, storage, threeMembers)
+	setStatus(t, storage, besideOld)
+	if _, err := requestReplace(t, storage, replacing("a-2")); err != nil {
+		t.Fatal(err)
 	}
 }
