@@ -64,7 +64,7 @@ func Mark(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 func IsMarked(c *v1beta2.EtcdCluster, obj metav1.Object) bool {
 	_, labelled := obj.GetLabels()[LabelProtected]
 	if c.IsDeletionProtected() {
-		labelled = obj.GetLabels()[LabelProtected] == protected
+		labelled = IsProtected(obj)
 	}
 	for key, value := range objectLabels(c) {
 		if has, found := obj.GetLabels()[key]; !found || has != value {
@@ -81,6 +81,9 @@ func objectLabels(c *v1beta2.EtcdCluster) map[string]string {
 	}
 	return c.Spec.Metadata.Labels
 }
+
+// IsProtected is true for an object that the admission policy protects, whichever cluster it is of.
+func IsProtected(obj metav1.Object) bool { return obj.GetLabels()[LabelProtected] == protected }
 
 // IsMarkedAlone is true if MarkAlone would change nothing.
 func IsMarkedAlone(c *v1beta2.EtcdCluster, obj metav1.Object) bool {

@@ -60,6 +60,15 @@ func TestDeletionProtection(t *testing.T) {
 			t.Errorf("%s: %v", test.name, err)
 		case test.want != "" && (err == nil || !strings.Contains(err.Error(), test.want)):
 			t.Errorf("%s: got %v, want %q", test.name, err, test.want)
+		case test.want == undeleted || test.want == marks:
+			for _, remedy := range []string{
+				`kubectl patch etcd c -n ` + namespace + ` --type=merge -p '{"spec":{"deletionProtection":false}}'`,
+				"kubectl label secrets a -n " + namespace + " " + resources.LabelProtected + "-", // the EtcdCluster may not own it
+			} {
+				if !strings.Contains(err.Error(), remedy) {
+					t.Errorf("%s: the rejection does not name %q: %v", test.name, remedy, err)
+				}
+			}
 		}
 	}
 }

@@ -24,6 +24,7 @@ func (s *seen) observeFound(object metav1.Object) {
 		ClusterUID: resources.FormerClusterUID(object),
 		Controlled: metav1.GetControllerOfNoCopy(object) != nil,
 		Labelled:   resources.IsLabelled(object, s.Cluster.Name),
+		Protected:  resources.IsProtected(object),
 		Made:       object.GetCreationTimestamp().Time,
 	}
 	switch live := object.(type) {

@@ -31,6 +31,7 @@ func TestObserveFound(t *testing.T) {
 	for _, object := range []metav1.Object{
 		pvc("old", func(*corev1.PersistentVolumeClaim) {}),
 		pvc("bare", func(p *corev1.PersistentVolumeClaim) { delete(p.Annotations, resources.AnnotationClusterUID) }),
+		pvc("protected", func(p *corev1.PersistentVolumeClaim) { p.Labels[resources.LabelProtected] = "true" }),
 		pvc("own", func(p *corev1.PersistentVolumeClaim) { p.Annotations[resources.AnnotationClusterUID] = "uid" }),
 		pvc("going", func(p *corev1.PersistentVolumeClaim) { p.DeletionTimestamp = ptr.To(metav1.Now()) }),
 		pvc("unused", func(p *corev1.PersistentVolumeClaim) {
@@ -47,6 +48,7 @@ func TestObserveFound(t *testing.T) {
 	want := []planner.Found{
 		{Object: planner.Object{Kind: planner.KindPVC, Name: "bare", UID: "pvc"}, ClusterUID: resources.UnknownClusterUID, Labelled: true, Version: "3.6.1"},
 		{Object: planner.Object{Kind: planner.KindPVC, Name: "old", UID: "pvc"}, ClusterUID: "old", Labelled: true, Version: "3.6.1"},
+		{Object: planner.Object{Kind: planner.KindPVC, Name: "protected", UID: "pvc"}, ClusterUID: "old", Labelled: true, Protected: true, Version: "3.6.1"},
 		{Object: planner.Object{Kind: planner.KindRecord, Name: "c-record", UID: "record"}, ClusterUID: "old"},
 	}
 	if diff := cmp.Diff(want, s.Found); diff != "" {

@@ -346,6 +346,9 @@ type Found struct {
 	Controlled bool
 	// Labelled is true if it carries the labels of the cluster.
 	Labelled bool
+	// Protected is true if the admission policy protects it. The spec of this cluster decides nothing about that: only an
+	// administrator lifts the protection.
+	Protected bool
 	// Made is when it was created. Version is the version of etcd that was last to run on a PVC.
 	Made    time.Time
 	Version string

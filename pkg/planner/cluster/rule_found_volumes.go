@@ -32,8 +32,8 @@ func ruleFoundVolumes(o *Observed) (Plan, bool) {
 			fmt.Sprintf("%s of an earlier cluster of this name: %s. This cluster does not begin empty beside them",
 				diagnosis.Count(len(volumes), "PVC"), describeVolumes(volumes)),
 			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s -n %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. "+
-				"To begin empty and keep them, take their labels away: kubectl label pvc -n %[2]s %[3]s %[4]s",
-				o.Cluster.Name, o.Cluster.Namespace, strings.Join(namesOf(volumes), " "), withoutLabels)), true
+				"To begin empty and keep them, take their labels away: %s",
+				o.Cluster.Name, o.Cluster.Namespace, removeLabels(o.Cluster, volumes, strings.Join(namesOf(volumes), " ")))), true
 	}
 }
 
@@ -63,7 +63,7 @@ func takeBack(o *Observed) (Plan, bool) {
 		return wait(recheckWaiting, ReasonVolumesFound,
 			fmt.Sprintf("the PVCs are of %d earlier clusters of this name, and a cluster goes on with the data of one: %s",
 				len(from), describeVolumes(foundVolumes(o.Found))),
-			"Choose one, and take the labels from the PVCs of the others, such as with: kubectl label pvc -n "+o.Cluster.Namespace+" NAME "+withoutLabels), true
+			"Choose one, and take the labels from the PVCs of the others, such as with: "+removeLabels(o.Cluster, foundVolumes(o.Found), "NAME")), true
 	}
 	if why := whyNotTakenBack(o); why != nil && !begun {
 		return Plan{Wait: why, RequeueAfter: recheckWaiting}, true
@@ -126,7 +126,7 @@ func whyNotTakenBack(o *Observed) *Wait {
 			return &Wait{
 				Reason:  ReasonVolumesFound,
 				Message: "PVC " + f.Name + " names an owner, so Kubernetes deletes it if that owner does not exist",
-				Remedy:  "Wait until it no longer exists. If its data is needed, remove its owner references.",
+				Remedy:  unprotectFirst(o, KindPVC, f.Name) + "Wait until it no longer exists. If its data is needed, remove its owner references.",
 			}
 		case f.Kind == KindPod && !isTakenBack(o, f, from):
 			return &Wait{
@@ -176,6 +176,28 @@ func formerClusters(o *Observed) []string {
 // withoutLabels are arguments of kubectl label after which a PVC is not found any more. The PVC of a hidden recovery
 // member has only the second label, and kubectl skips a label that a PVC does not have.
 const withoutLabels = resources.LabelCluster + "- " + resources.LabelRecovery + "-"
+
+// removeLabels returns the command after which PVCs are not found any more. While a PVC has the label of protected
+// objects, the admission policy rejects the removal of the others, and its deletion.
+func removeLabels(cluster *v1beta2.EtcdCluster, volumes []Found, names string) string {
+	command := "kubectl label pvc -n " + cluster.Namespace + " " + names + " " + withoutLabels
+	if !slices.ContainsFunc(volumes, func(f Found) bool { return f.Protected }) {
+		return command
+	}
+	return command + " " + resources.LabelProtected + "- (as an administrator: the last of these labels protects the PVCs of the earlier cluster)"
+}
+
+// unprotectFirst comes before a remedy that ends in the deletion of an object of an earlier cluster; empty if
+// the object is not protected. An object without the labels of this cluster may be that of another one that exists, which
+// would protect it again.
+func unprotectFirst(o *Observed, kind ObjectKind, name string) string {
+	if !slices.ContainsFunc(o.Found, func(f Found) bool { return f.Kind == kind && f.Name == name && f.Protected && f.Labelled }) {
+		return ""
+	}
+	resource := map[ObjectKind]string{KindPVC: "pvc", KindService: "service", KindRecord: "configmap"}[kind]
+	return fmt.Sprintf("It is protected from deletion, as its cluster was. An administrator removes its label first: kubectl label %s %s -n %s %s-. ",
+		resource, name, o.Cluster.Namespace, resources.LabelProtected)
+}
 
 func namesOf(found []Found) []string {
 	var names []string

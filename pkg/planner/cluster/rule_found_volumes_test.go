@@ -148,6 +148,31 @@ func TestFoundVolumesMessage(t *testing.T) {
 	}
 }
 
+// TestFoundProtectedVolumes: the admission policy rejects every command that leaves the label of protected objects on a PVC of an
+// earlier cluster, whatever spec.deletionProtection of this cluster is.
+func TestFoundProtectedVolumes(t *testing.T) {
+	t.Parallel()
+	protected := func(f *Found) { f.Protected = true }
+	owned := func(f *Found) { f.Protected, f.Controlled = true, true }
+	const marks = "etcd_cluster- etcd_recovery- etcd.database.coreos.com/deletion-protection- (as an administrator: "
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		"none of them":                          {edits(unresponsive, found(KindPVC, "x", "old")), "kubectl label pvc -n n x etcd_cluster- etcd_recovery-"},
+		"of one cluster":                        {edits(unresponsive, found(KindPVC, "x", "old"), found(KindPVC, "y", "old", protected)), "kubectl label pvc -n n x y " + marks},
+		"of two clusters":                       {edits(unresponsive, fromVolumes, found(KindPVC, "x", "old"), found(KindPVC, "y", "other", protected)), "kubectl label pvc -n n NAME " + marks},
+		"that another owner has":                {edits(unresponsive, fromVolumes, found(KindPVC, "x", "old", owned)), "first: kubectl label pvc x -n n etcd.database.coreos.com/deletion-protection-. Wait until"},
+		"that another owner has, not protected": {edits(unresponsive, fromVolumes, found(KindPVC, "x", "old", func(f *Found) { f.Controlled = true })), "Wait until it no longer exists."},
+	} {
+		plan := Decide(observed(t, 3, "", test.edits...))
+		if plan.Wait == nil || plan.Wait.Reason != ReasonVolumesFound || !strings.Contains(plan.Wait.Remedy, test.want) ||
+			strings.Contains(plan.Wait.Remedy, resources.LabelProtected) != strings.Contains(test.want, resources.LabelProtected) {
+			t.Errorf("%s: %+v", name, plan.Wait)
+		}
+	}
+}
+
 // TestTooFewVolumes: the pods of all PVCs that were taken back have run without a quorum for minutes. Then the quorum
 // counts as permanently lost, so that a person can recover from a PVC. A recovery never begins by itself.
 func TestTooFewVolumes(t *testing.T) {

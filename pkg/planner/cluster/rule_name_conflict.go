@@ -30,18 +30,18 @@ func findNameConflict(o *Observed) (Plan, bool) {
 		name := resources.RecordName(o.Cluster)
 		return wait(recheckWaiting, ReasonNameConflict,
 			"ConfigMap "+name+" exists and is not owned by this cluster",
-			"Delete that ConfigMap, or give the cluster another name."), true
+			unprotectFirst(o, KindRecord, name)+"Delete that ConfigMap, or give the cluster another name."), true
 	}
 	if o.PeerService == NotOwned {
 		return wait(recheckWaiting, ReasonNameConflict,
 			"Service "+o.Cluster.Name+" exists and is not owned by this cluster",
-			"Delete that Service, or give the cluster another name."), true
+			unprotectFirst(o, KindService, o.Cluster.Name)+"Delete that Service, or give the cluster another name."), true
 	}
 	if isBootstrapped(o) {
 		return Plan{}, false
 	}
 	if o.ClientService == NotOwned {
-		return waitForName(o.Cluster, recheckWaiting), true
+		return waitForName(o, recheckWaiting), true
 	}
 	if pod := findPodOfAnother(o); pod != nil {
 		return wait(recheckWaiting, ReasonOldPods,
@@ -68,9 +68,9 @@ func savePodsFirst(cluster *v1beta2.EtcdCluster, pod *Pod) string {
 }
 
 // waitForName waits while the name of the client Service is taken.
-func waitForName(cluster *v1beta2.EtcdCluster, again time.Duration) Plan {
-	name := cluster.Name + "-client"
+func waitForName(o *Observed, again time.Duration) Plan {
+	name := resources.ClientServiceName(o.Cluster)
 	return wait(again, ReasonNameConflict,
 		"Service "+name+" exists and is not owned by this cluster, so this cluster has no client Service",
-		"Delete that Service or its owner, such as a cluster called "+name+", or give this cluster another name.")
+		unprotectFirst(o, KindService, name)+"Delete that Service or its owner, such as a cluster called "+name+", or give this cluster another name.")
 }

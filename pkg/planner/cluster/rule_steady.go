@@ -7,7 +7,7 @@ package cluster
 func ruleSteady(o *Observed) (Plan, bool) {
 	switch {
 	case o.ClientService == NotOwned:
-		return waitForName(o.Cluster, recheckSteady), true
+		return waitForName(o, recheckSteady), true
 	case hasBudgetNotOwned(o):
 		message, remedy := describeBudgetNotOwned(o.Cluster)
 		return wait(recheckSteady, ReasonNameConflict, message, remedy), true
