@@ -11,8 +11,6 @@ import (
 	"strings"
 	"time"
 
-	"k8s.io/utils/ptr"
-
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
@@ -46,6 +44,15 @@ const maxAhead = 5 * time.Minute
 // IsFuture is true for a recorded time that says nothing, because a clock was wrong.
 func IsFuture(t, now time.Time) bool { return t.After(now.Add(maxAhead)) }
 
+// CreatedAt returns when a cluster was created; the zero time if nothing tells, because a clock was wrong then. What is
+// not older than the cluster counts for it, so a time of the future would have nothing count until then.
+func CreatedAt(c *v1beta2.EtcdCluster, now time.Time) time.Time {
+	if IsFuture(c.CreationTimestamp.Time, now) {
+		return time.Time{}
+	}
+	return c.CreationTimestamp.Time
+}
+
 // LastBackup returns the backup of the data that the cluster has that a restore takes, by manifest.Newest. It counts
 // backups that were made since the cluster is there, because an EtcdBackup may tell of an earlier cluster of the same
 // name. A restore replaces data. Until there is a newer backup, the backup that was restored is the last one; the backups
@@ -53,11 +60,13 @@ func IsFuture(t, now time.Time) bool { return t.After(now.Add(maxAhead)) }
 // EtcdBackup is deleted, for the backup is still stored. Backups for which IsBackupFor is false do not count.
 func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup, now time.Time) *v1beta2.LastBackup {
 	var all []goodBackup
-	if last := (goodBackup{LastBackup: ptr.Deref(c.Status.LastBackup, v1beta2.LastBackup{})}); c.Status.LastBackup != nil && !last.isReplaced(c, now) {
-		all = append(all, last)
+	if known := c.Status.LastBackup; known != nil {
+		if last := (goodBackup{LastBackup: *known, made: timeMade(known.Time.Time, time.Time{}, now)}); !last.isReplaced(c) {
+			all = append(all, last)
+		}
 	}
 	for _, b := range backups {
-		for _, found := range goodBackups(b) {
+		for _, found := range goodBackups(b, now) {
 			switch {
 			case !found.isOf(c, b, now):
 			case len(all) > 0 && found.Name == all[0].Name && found.Revision == all[0].Revision && found.Time.Equal(&all[0].Time):
@@ -69,7 +78,7 @@ func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup, now time.
 	}
 	candidates := make([]manifest.Candidate, len(all))
 	for i := range all {
-		candidates[i] = all[i].asCandidate(c, now)
+		candidates[i] = all[i].asCandidate(c)
 	}
 	if i := manifest.Newest(candidates); i >= 0 {
 		return all[i].DeepCopy()
@@ -80,103 +89,16 @@ func LastBackup(c *v1beta2.EtcdCluster, backups []*v1beta2.EtcdBackup, now time.
 // Supersedes is true if a restore takes the last backup of one EtcdBackup, and not that of the other, of the same
 // cluster, which may be nil. Of two of one time the one with the later name counts as newer.
 func Supersedes(other, b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) bool {
-	theirs, ours := newestGood(other), newestGood(b)
+	theirs, ours := newestGood(other, now), newestGood(b, now)
 	if theirs == nil || ours == nil || !theirs.Verified || IsFuture(theirs.Time.Time, now) {
 		return false
 	}
-	list := []manifest.Candidate{ours.asCandidate(c, now), theirs.asCandidate(c, now)}
+	list := []manifest.Candidate{ours.asCandidate(c), theirs.asCandidate(c)}
 	if other.Name > b.Name {
 		slices.Reverse(list)
 		return manifest.Newest(list) == 0
 	}
 	return manifest.Newest(list) == 1
-}
-
-// goodBackup is a backup that succeeded.
-type goodBackup struct {
-	v1beta2.LastBackup
-	// started is when it began, the zero time if that is not known. The snapshot is not older than that.
-	started time.Time
-	// uri, and the hash and the version of etcd if they are known.
-	uri, sha256, version string
-}
-
-// goodBackups returns what an EtcdBackup has stored, as far as its status tells.
-func goodBackups(b *v1beta2.EtcdBackup) []goodBackup {
-	var all []goodBackup
-	newest := newestGood(b)
-	if newest != nil {
-		all = append(all, *newest)
-	}
-	for i := range b.Status.History {
-		r := &b.Status.History[i]
-		if !r.Succeeded || r.CompletionTime == nil || newest != nil && r.CompletionTime.Equal(&newest.Time) {
-			continue
-		}
-		all = append(all, goodBackup{v1beta2.LastBackup{
-			Name: b.Name, Time: *r.CompletionTime, Revision: r.Revision, Verified: r.Verified, VerifiedBy: r.VerifiedBy,
-			Unconfirmed: r.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(r.URI),
-		}, r.StartTime.Time, r.URI, r.SHA256, ""})
-	}
-	return all
-}
-
-// newestGood returns the last good backup of an EtcdBackup; nil if there is none.
-func newestGood(b *v1beta2.EtcdBackup) *goodBackup {
-	s := &b.Status
-	if s.LastSuccessDate.IsZero() {
-		return nil
-	}
-	return &goodBackup{v1beta2.LastBackup{
-		Name: b.Name, Time: s.LastSuccessDate, Revision: s.EtcdRevision, Verified: s.Verified, VerifiedBy: s.VerifiedBy,
-		Unconfirmed: s.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(s.URI),
-	}, lastGoodStart(s), s.URI, s.SHA256, s.EtcdVersion}
-}
-
-// madeAt is when it was made. A time of the future was recorded when a clock was wrong. When it began is by the clock of
-// Kubernetes; zero if even that is not known.
-func (g *goodBackup) madeAt(now time.Time) time.Time {
-	switch {
-	case !IsFuture(g.Time.Time, now):
-		return g.Time.Time
-	case !IsFuture(g.started, now):
-		return g.started
-	default:
-		return time.Time{}
-	}
-}
-
-// isOf is true if it holds data that the cluster has: it was made of the cluster, since its last restore, or it is what
-// was restored.
-func (g *goodBackup) isOf(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup, now time.Time) bool {
-	restore, made := LastRestore(c), g.madeAt(now)
-	switch {
-	case BackupOf(b, c.Name) && !made.Before(c.CreationTimestamp.Time) && (restore == nil || !g.started.Before(restore.Time.Time)):
-		return true
-	default:
-		return restore != nil && g.Name == restore.Backup && g.Revision == restore.Revision && !made.After(restore.Time.Time)
-	}
-}
-
-// isReplaced is true of a backup in the status of the cluster if a restore has replaced its data, or may have: nothing
-// tells when a backup of the future was made.
-func (g *goodBackup) isReplaced(c *v1beta2.EtcdCluster, now time.Time) bool {
-	restore := LastRestore(c)
-	return restore != nil && !g.madeAt(now).After(restore.Time.Time) && (g.Name != restore.Backup || g.Revision != restore.Revision)
-}
-
-// asCandidate returns what a choice between backups of the cluster looks at. A recovery may lose writes, so revisions from
-// before and after it are not compared.
-func (g *goodBackup) asCandidate(c *v1beta2.EtcdCluster, now time.Time) manifest.Candidate {
-	candidate := manifest.Candidate{At: g.madeAt(now), Revision: g.Revision, Doubtful: g.Unconfirmed || !g.Verified, Unconfirmed: g.Unconfirmed}
-	begun := g.started
-	if begun.IsZero() {
-		begun = candidate.At
-	}
-	if at := lastRecovery(c); !at.IsZero() && !begun.Before(at) {
-		candidate.Lineage = at.String()
-	}
-	return candidate
 }
 
 // lastRecovery returns when the data of the cluster last went on in new members; zero if that is not known.
@@ -185,19 +107,6 @@ func lastRecovery(c *v1beta2.EtcdCluster) time.Time {
 		return time.Time{}
 	}
 	return c.Status.Recovery.CompletionTime.Time
-}
-
-// lastGoodStart returns when the last good backup began, the zero time if that is not known.
-func lastGoodStart(s *v1beta2.BackupStatus) time.Time {
-	if s.Succeeded && s.StartTime != nil && s.CompletionTime.Equal(&s.LastSuccessDate) {
-		return s.StartTime.Time
-	}
-	for i := range s.History {
-		if r := &s.History[i]; r.Succeeded && r.CompletionTime.Equal(&s.LastSuccessDate) {
-			return r.StartTime.Time
-		}
-	}
-	return time.Time{}
 }
 
 // LastRestore returns the newest restore whose data the cluster has taken over, nil if there was none.
@@ -238,7 +147,7 @@ func StoredAt(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup) string {
 // each of its backups counts. The choice is that of LastBackup. As long as the EtcdBackup has a backup of the data that
 // the cluster has, no other counts: what a restore has replaced does not come back by a name. The cluster may be nil.
 func BackupOfRevision(b *v1beta2.EtcdBackup, revision *int64, c *v1beta2.EtcdCluster, now time.Time) (uri, sha256, version string) {
-	all := slices.DeleteFunc(goodBackups(b), func(g goodBackup) bool { return g.uri == "" || revision != nil && g.Revision != *revision })
+	all := slices.DeleteFunc(goodBackups(b, now), func(g goodBackup) bool { return g.uri == "" || revision != nil && g.Revision != *revision })
 	if c != nil && !IsBackupFor(c, b) {
 		c = nil // its recoveries tell nothing of these backups
 	}
@@ -249,7 +158,7 @@ func BackupOfRevision(b *v1beta2.EtcdBackup, revision *int64, c *v1beta2.EtcdClu
 	}
 	candidates := make([]manifest.Candidate, len(all))
 	for i := range all {
-		candidates[i] = all[i].asCandidate(c, now)
+		candidates[i] = all[i].asCandidate(c)
 	}
 	if i := manifest.Newest(candidates); i >= 0 {
 		return all[i].uri, all[i].sha256, all[i].version

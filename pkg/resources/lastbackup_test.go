@@ -116,7 +116,17 @@ func TestLastBackup(t *testing.T) {
 		b.Status.LastSuccessDate = at(24 * 60)
 		return b
 	}
+	endedAt := func(b *v1beta2.EtcdBackup, i, minutes int) *v1beta2.EtcdBackup { // by the clock of its node
+		b.Status.History[i].CompletionTime = ptr.To(at(minutes))
+		if i == 0 {
+			b.Status.CompletionTime, b.Status.LastSuccessDate = ptr.To(at(minutes)), at(minutes)
+		}
+		return b
+	}
+	lacking := running(scheduled("s", 14, 7), 18) // its history does not tell of the newest backup, and nothing when that began
+	lacking.Status.LastSuccessDate = at(16)
 	for name, test := range map[string]struct {
+		created  int
 		recovery *v1beta2.RecoveryStatus
 		known    *v1beta2.LastBackup
 		backups  []*v1beta2.EtcdBackup
@@ -144,15 +154,28 @@ func TestLastBackup(t *testing.T) {
 		"not the one in the status, if that is unconfirmed": {
 			known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 6, Verified: true, Unconfirmed: true}, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7)}, want: "a",
 		},
-		"an unconfirmed one with more writes":                     {backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7), unconfirmed(verified(made("b", 9), 8))}, want: "b"},
-		"an unconfirmed one of the data after a recovery":         {recovery: recovered, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 9), unconfirmed(verified(made("b", 10), 8))}, want: "b"},
-		"a confirmed one that was not verified proves nothing":    {backups: []*v1beta2.EtcdBackup{made("a", 5), unconfirmed(verified(made("b", 9), 5))}, want: "b"},
-		"the confirmed one before it in a history":                {backups: []*v1beta2.EtcdBackup{cutOff}, want: "s of 8"},
-		"a newer one than one of the future":                      {known: &v1beta2.LastBackup{Name: "b", Time: at(24 * 60), Revision: 4}, backups: []*v1beta2.EtcdBackup{ahead(since(made("b", 4), 3)), made("a", 5)}, want: "a"},
-		"one of the future that began after all others":           {backups: []*v1beta2.EtcdBackup{made("a", 5), ahead(since(made("b", 9), 8))}, want: "b"},
-		"not one of the future whose EtcdBackup no longer exists": {known: &v1beta2.LastBackup{Name: "gone", Time: at(24 * 60)}, backups: []*v1beta2.EtcdBackup{made("a", 5)}, want: "a"},
-		"not one of the future that a restore may have replaced":  {known: &v1beta2.LastBackup{Name: "gone", Time: at(24 * 60)}, restores: restored("a", 5), want: ""},
-		"the restored one of the future":                          {backups: []*v1beta2.EtcdBackup{ahead(since(made("a", 5), 4))}, restores: restored("a", 5), want: "a"},
+		"an unconfirmed one with more writes":                        {backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7), unconfirmed(verified(made("b", 9), 8))}, want: "b"},
+		"an unconfirmed one of the data after a recovery":            {recovery: recovered, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 9), unconfirmed(verified(made("b", 10), 8))}, want: "b"},
+		"a confirmed one that was not verified proves nothing":       {backups: []*v1beta2.EtcdBackup{made("a", 5), unconfirmed(verified(made("b", 9), 5))}, want: "b"},
+		"the confirmed one before it in a history":                   {backups: []*v1beta2.EtcdBackup{cutOff}, want: "s of 8"},
+		"a newer one than one of the future":                         {known: &v1beta2.LastBackup{Name: "b", Time: at(24 * 60), Revision: 4}, backups: []*v1beta2.EtcdBackup{ahead(since(made("b", 4), 3)), made("a", 5)}, want: "a"},
+		"one of the future that began after all others":              {backups: []*v1beta2.EtcdBackup{made("a", 5), ahead(since(made("b", 9), 8))}, want: "b"},
+		"not one of the future whose EtcdBackup no longer exists":    {known: &v1beta2.LastBackup{Name: "gone", Time: at(24 * 60)}, backups: []*v1beta2.EtcdBackup{made("a", 5)}, want: "a"},
+		"not one of the future that a restore may have replaced":     {known: &v1beta2.LastBackup{Name: "gone", Time: at(24 * 60)}, restores: restored("a", 5), want: ""},
+		"the newest of a history, not one of a clock that was ahead": {backups: []*v1beta2.EtcdBackup{scheduled("s", 9, 40, 5)}, want: "s of 9"},
+		"the newest of a history, also if the status told of another": {
+			known: &v1beta2.LastBackup{Name: "s", Time: at(40), Revision: 40}, backups: []*v1beta2.EtcdBackup{scheduled("s", 9, 40, 5)}, want: "s of 9",
+		},
+		"the newest of a history after a clock that was behind":         {backups: []*v1beta2.EtcdBackup{scheduled("s", 4, 9, 7)}, want: "s of 4"},
+		"the newest of a history whose node was behind":                 {backups: []*v1beta2.EtcdBackup{endedAt(scheduled("s", 9, 7), 0, -30)}, want: "s of 9"},
+		"the newest of a history before one whose node was ahead":       {backups: []*v1beta2.EtcdBackup{endedAt(scheduled("s", 9, 7, 5), 1, 40)}, want: "s of 9"},
+		"the newest of a history, though it is of the future":           {backups: []*v1beta2.EtcdBackup{scheduled("s", 24*60, 5)}, want: "s of 1440"},
+		"the newest of another EtcdBackup than one that was ahead":      {backups: []*v1beta2.EtcdBackup{scheduled("s", 9, 40, 5), made("b", 12)}, want: "b of 12"},
+		"the restored one, not one of a clock that was ahead before it": {backups: []*v1beta2.EtcdBackup{scheduled("s", 9, 40, 5)}, restores: restored("s", 5), want: "s of 5"},
+		"not one that a clock that was ahead has begun in the future":   {backups: []*v1beta2.EtcdBackup{since(made("b", 9), 24*60)}, restores: restored("a", 5), want: ""},
+		"the one before a newest one that may be from before a restore": {backups: []*v1beta2.EtcdBackup{lacking}, restores: restored("a", 5), want: "s of 14"},
+		"of a cluster that was created in the future":                   {created: 24 * 60, backups: []*v1beta2.EtcdBackup{made("a", 5)}, want: "a"},
+		"the restored one of the future":                                {backups: []*v1beta2.EtcdBackup{ahead(since(made("a", 5), 4))}, restores: restored("a", 5), want: "a"},
 
 		"nothing":                               {want: ""},
 		"none that was good":                    {backups: []*v1beta2.EtcdBackup{{ObjectMeta: metav1.ObjectMeta{Name: "a"}}}, want: ""},
@@ -163,7 +186,7 @@ func TestLastBackup(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: at(0)}}
+			c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: at(test.created)}}
 			c.Status.LastBackup, c.Status.Restores, c.Status.Recovery = test.known, test.restores, test.recovery
 			got := ""
 			if last := LastBackup(c, test.backups, now); last != nil {

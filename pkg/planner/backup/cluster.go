@@ -203,10 +203,10 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 	}
 	since := b.Status.LastSuccessDate.Time
 	ahead := resources.IsFuture(since, o.Now)
-	if ahead || since.Before(o.Cluster.CreationTimestamp.Time) {
+	if created := resources.CreatedAt(o.Cluster, o.Now); ahead || since.Before(created) {
 		since = b.CreationTimestamp.Time
-		if since.Before(o.Cluster.CreationTimestamp.Time) {
-			since = o.Cluster.CreationTimestamp.Time
+		if since.Before(created) {
+			since = created
 		}
 	}
 	// One scheduled time may be missed; the next one may not.

@@ -160,6 +160,19 @@ func TestHealthOfBackups(t *testing.T) {
 	}
 }
 
+// TestOverdueBackupOfAClusterOfTheFuture: a clock that was ahead when the cluster was created does not hide for as long
+// that its backups are overdue.
+func TestOverdueBackupOfAClusterOfTheFuture(t *testing.T) {
+	t.Parallel()
+	b := newBackup(&v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})
+	b.Status = v1beta2.BackupStatus{Phase: v1beta2.BackupPhaseSucceeded, Succeeded: true, LastSuccessDate: metav1.NewTime(epoch)}
+	o := ClusterObserved{Now: epoch.Add(9 * time.Hour), Cluster: newCluster(nil), Backups: []*v1beta2.EtcdBackup{b}}
+	o.Cluster.CreationTimestamp = metav1.NewTime(epoch.AddDate(1, 0, 0))
+	if got := DecideCluster(o).Healthy; got == nil || got.Reason != "BackupOverdue" {
+		t.Errorf("condition %+v", got)
+	}
+}
+
 // TestLastBackup: the last backup includes backups whose objects no longer exist, and not
 // those of an earlier cluster with the same name.
 func TestLastBackup(t *testing.T) {

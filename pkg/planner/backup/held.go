@@ -74,10 +74,11 @@ func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []
 	}
 	var uris []string
 	for _, s := range storedBy(b) {
-		if !s.at.Before(&r.RequestedAt) {
+		before := s.at.Before(&r.RequestedAt)
+		if !before && !s.mayBeEarlier {
 			continue
 		}
-		if uris = append(uris, s.uri); !s.unconfirmed {
+		if uris = append(uris, s.uri); before && s.isLast() {
 			break
 		}
 	}
@@ -132,20 +133,34 @@ type stored struct {
 	at       metav1.Time
 	// unconfirmed is true if a restore may take one before it instead.
 	unconfirmed bool
+	// mayBeLater is true if one that was stored before it has a later time, and mayBeEarlier if one that was stored after it
+	// has an earlier time. One of the two clocks was wrong.
+	mayBeLater, mayBeEarlier bool
 }
 
-// storedBy returns the good backups that the status tells of, the newest first.
+// isLast is true if nothing that was stored before it need be held for the same reason.
+func (s *stored) isLast() bool { return !s.unconfirmed && !s.mayBeLater }
+
+// storedBy returns the good backups that the status tells of, the newest first. The history is in the order in which they
+// were stored.
 func storedBy(b *v1beta2.EtcdBackup) []stored {
 	var all []stored
+	var recorded []time.Time
 	if s := &b.Status; s.URI != "" {
-		all = append(all, stored{s.URI, s.EtcdRevision, s.LastSuccessDate, s.Unconfirmed})
+		all = append(all, stored{uri: s.URI, revision: s.EtcdRevision, at: s.LastSuccessDate, unconfirmed: s.Unconfirmed})
+		recorded = append(recorded, s.LastSuccessDate.Time)
 	}
-	for i := range b.Status.History {
-		if r := &b.Status.History[i]; r.Succeeded && r.URI != "" {
-			all = append(all, stored{r.URI, r.Revision, metav1.NewTime(madeAt(r)), r.Unconfirmed})
+	dated := resources.Dated(b.Status.History)
+	for i := range dated {
+		if r := &dated[i]; r.Succeeded && r.URI != "" {
+			all = append(all, stored{uri: r.URI, revision: r.Revision, at: metav1.NewTime(madeAt(r)), unconfirmed: r.Unconfirmed})
+			recorded = append(recorded, madeAt(&b.Status.History[i]))
 		}
 	}
-	slices.SortStableFunc(all, func(x, y stored) int { return y.at.Compare(x.at.Time) })
+	for i := range all {
+		all[i].mayBeLater = slices.ContainsFunc(recorded[i+1:], recorded[i].Before)
+		all[i].mayBeEarlier = slices.ContainsFunc(recorded[:i], recorded[i].After)
+	}
 	return all
 }
 
@@ -174,7 +189,7 @@ func newestFor(b *v1beta2.EtcdBackup, r *v1beta2.EtcdRestore, place string) []st
 		if s.revision == r.Status.Revision {
 			verified = append(verified, s.uri)
 		}
-		if s.at.Before(&r.CreationTimestamp) && !s.unconfirmed {
+		if s.at.Before(&r.CreationTimestamp) && s.isLast() {
 			break
 		}
 	}

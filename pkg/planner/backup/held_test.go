@@ -44,6 +44,7 @@ func TestHeld(t *testing.T) {
 		idle     bool
 		cutOff   bool
 		most     bool
+		clock    map[int64]float64 // of revisions that a wrong clock has dated
 		want     string
 	}{
 		"revision by name":                           {spec: named("b", ptr.To[int64](2)), want: "2"},
@@ -70,6 +71,13 @@ func TestHeld(t *testing.T) {
 		"the last of the survivor, and what a quorum confirmed": {spec: named("x", nil), cutOff: true, want: "2 3", recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerRequest, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
 		}},
+		"the newest, and those before it, after a clock that was behind": {spec: named("b", nil), clock: map[int64]float64{4: 0.4, 5: 0.5}, want: "3 4 5"},
+		"the last before a recovery, and those of a clock that was behind since": {spec: named("x", nil), clock: map[int64]float64{4: 0.4, 5: 0.5}, want: "3 4 5", recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
+		"the last before a recovery, by a clock that was ahead, and the one before": {spec: named("x", nil), clock: map[int64]float64{3: 4.5}, want: "2 3", recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
 		"a recovery of long ago": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(4)),
 		}},
@@ -95,6 +103,13 @@ func TestHeld(t *testing.T) {
 				b.Status.Unconfirmed, b.Status.Verified = true, true
 				b.Status.History[4].Revision, b.Status.History[4].Verified = 9, true
 			}
+			b = b.DeepCopy()
+			for i := range b.Status.History {
+				if r := &b.Status.History[i]; test.clock[r.Revision] > 0 {
+					r.StartTime, r.CompletionTime = hours(test.clock[r.Revision]), ptr.To(hours(test.clock[r.Revision]))
+				}
+			}
+			b.Status.LastSuccessDate = *b.Status.History[0].CompletionTime
 			if test.cutOff { // no quorum confirmed backup 3
 				b = b.DeepCopy()
 				b.Status.History[2].Unconfirmed = true
