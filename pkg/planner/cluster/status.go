@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // clientPort is the port of the client Service.
@@ -84,9 +85,23 @@ func clusterRestores(o *Observed, r *v1beta2.RecoveryStatus) []v1beta2.ClusterRe
 				restore.Time = &metav1.Time{Time: o.Now.Truncate(time.Second)}
 			}
 		}
+		if restore.Time != nil && resources.IsFuture(restore.Time.Time, o.Now) {
+			restore.Time = notLater(o.Now.Truncate(time.Second), restores)
+		}
 		restores = append(restores, restore)
 	}
 	return restores[:min(len(restores), v1beta2.MaxClusterRestores)]
+}
+
+// notLater returns a time for a restore that a clock of the future has dated: no backup would count until then. The
+// newer restores stay newer.
+func notLater(now time.Time, newer []v1beta2.ClusterRestore) *metav1.Time {
+	for i := range newer {
+		if at := newer[i].Time; at != nil && at.Time.Before(now) {
+			now = at.Time
+		}
+	}
+	return &metav1.Time{Time: now}
 }
 
 // toldRestores are the restores that the status tells of, and those that only the record has kept. The status of a
