@@ -4,6 +4,7 @@
 package diagnosis
 
 import (
+	"fmt"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -15,27 +16,29 @@ import (
 // writes end with its pod. That pod may have ended permanently.
 const UnstoredGrace = 15 * time.Minute
 
-// Unstored returns the name of a member whose pod may hold writes that neither a PVC nor the backup of the member source
-// has; empty if there is none. Such a member has no PVC, and it does not respond, or has read the log further than source.
-// Members that do not respond count until UnstoredGrace after the loss of the quorum. Source is empty without a backup.
-// It holds only while no quorum responds: otherwise only a backup that a quorum confirmed has every write.
-func (c *Cluster) Unstored(source string, lostFor time.Duration) string {
-	var stored int64
-	if m := c.member(source); m != nil {
-		stored = m.RaftIndex
+// Newer says which member responds and has read more of the log than up to index, where a backup ends that no quorum
+// confirmed; empty if there is none. Another backup has what that member has.
+func (c *Cluster) Newer(index int64) string {
+	for _, m := range c.RankSources() {
+		if m.Name != c.RecoveryMember && m.RaftIndex > index {
+			return fmt.Sprintf("member %s has the log up to index %d and that backup up to %d, so that it may have newer writes", m.Name, m.RaftIndex, index)
+		}
+	}
+	return ""
+}
+
+// Unstored says which member does not respond, has a pod and no PVC, so that writes which only it has end with its pod;
+// empty if there is none, or if the quorum was lost UnstoredGrace ago.
+func (c *Cluster) Unstored(lostFor time.Duration) string {
+	if lostFor >= UnstoredGrace {
+		return ""
 	}
 	for i := range c.Pods {
-		name := c.Pods[i].Name
-		m := c.member(name)
-		var index int64
-		if m != nil {
-			index = m.RaftIndex
-		}
-		switch {
-		case name == source, name == c.RecoveryMember, c.HasPVC(name), c.Pods[i].Evidence.HasEnded():
-		case m != nil && !m.Started && index == 0: // it has never had data
-		case index > stored, index == 0 && lostFor < UnstoredGrace:
-			return name
+		p := &c.Pods[i]
+		m := c.member(p.Name)
+		responds, empty := m != nil && m.RaftIndex > 0, m != nil && !m.Started // one that never started has no data
+		if p.Name != c.RecoveryMember && !responds && !empty && !c.HasPVC(p.Name) && !p.Evidence.HasEnded() {
+			return fmt.Sprintf("member %s does not respond and has no PVC, so that its writes end with its pod; it has %v from the loss of the quorum", p.Name, UnstoredGrace)
 		}
 	}
 	return ""

@@ -55,9 +55,10 @@ type Snapshot struct {
 	total    int64
 }
 
-// SnapshotSources returns the members to ask for a snapshot, the best first: those
-// that are not behind and follow a leader, followers before the leader, then the others by what they have. Learners, members that do not
-// respond, and members that have found their data corrupt are left out. The error is
+// SnapshotSources returns the members to ask for a snapshot, the best first: voters that are
+// not behind and follow a leader, followers before the leader, then the others by how much they
+// have. Without a leader that is every member: a learner may have more than each voter. Members
+// that do not respond, and those that have found their data corrupt, are left out. The error is
 // ErrUnavailable or ErrCorrupt if no member remains.
 func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	const op = "find a member to take a snapshot of"
@@ -68,8 +69,6 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 		switch {
 		case a.err != nil:
 			unresponsive = errors.Join(unresponsive, a.err)
-		case a.health.Learner:
-			unresponsive = errors.Join(unresponsive, &Error{Op: op, Member: a.endpoint.Name, Kind: ErrLearner})
 		case slices.Contains(a.health.Alarms, Alarm{MemberID: a.health.ID, Type: AlarmCorrupt}):
 			corrupt = &Error{Op: op, Member: a.endpoint.Name, Kind: ErrCorrupt}
 		default:
@@ -86,7 +85,7 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	}
 	order := func(a response) int {
 		switch {
-		case a.health.Progress()+snapshotLag < newest, a.health.Leader == 0:
+		case a.health.Progress()+snapshotLag < newest, a.health.Leader == 0, a.health.Learner:
 			return 2
 		case a.health.Leader == a.health.ID:
 			return 1

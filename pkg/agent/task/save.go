@@ -8,6 +8,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"math"
 	"path"
 	"strconv"
 	"time"
@@ -98,7 +99,7 @@ func (t *run) fill(s *manifest.Stored) {
 	r.URI = t.request.Store.URI(r.Key)
 	r.Revision, r.EtcdVersion, r.StorageVersion, r.Member, r.Keys = m.Revision, m.EtcdVersion, m.StorageVersion, m.Member, m.Keys
 	r.Size, r.SHA256, r.StoredSize, r.StoredSHA256 = m.Size, m.SHA256, m.StoredSize, m.StoredSHA256
-	r.Encrypted, r.Unconfirmed = m.Encryption != "", m.Unconfirmed
+	r.Encrypted, r.Unconfirmed, r.RaftIndex = m.Encryption != "", m.Unconfirmed, m.RaftIndex
 	finished := m.FinishedAt
 	r.FinishedAt = &finished
 }
@@ -348,7 +349,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: sums.StorageVersion, Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
 		Compression: options.Compression(), Encryption: options.Encryption(),
-		Unconfirmed: !stream.Confirmed, PreRestoreBackup: t.request.Save.PreRestoreBackup, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
+		Unconfirmed: !stream.Confirmed, RaftIndex: int64(min(stream.Health.Progress(), math.MaxInt64)), PreRestoreBackup: t.request.Save.PreRestoreBackup, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
 	}
 }
 

@@ -1260,6 +1260,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupStatus(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"raftIndex": {
+						SchemaProps: spec.SchemaProps{
+							Description: "raftIndex up to which the last good backup has the log of etcd; 0 if that is unknown.",
+							Type:        []string{"integer"},
+							Format:      "int64",
+						},
+					},
 				},
 			},
 		},
@@ -4903,11 +4910,11 @@ func schema_pkg_apis_etcd_v1beta2_PreRestoreBackup(ref common.ReferenceCallback)
 							Format:      "",
 						},
 					},
-					"member": {
+					"raftIndex": {
 						SchemaProps: spec.SchemaProps{
-							Description: "member that served the backup. What it had is stored, and other members may have more.",
-							Type:        []string{"string"},
-							Format:      "",
+							Description: "raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.",
+							Type:        []string{"integer"},
+							Format:      "int64",
 						},
 					},
 				},

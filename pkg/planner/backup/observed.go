@@ -84,6 +84,8 @@ type Outcome struct {
 	VerifiedBy v1beta2.Verification
 	// Unconfirmed is true if no quorum confirmed that the member had every write.
 	Unconfirmed bool
+	// RaftIndex up to which it has the log of etcd.
+	RaftIndex int64
 
 	// Warning is what went wrong after the backup was stored: backups that expired may
 	// still be there.

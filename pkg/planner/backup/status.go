@@ -78,7 +78,7 @@ func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outco
 		status.StoredSize = outcome.StoredSize
 		status.SHA256 = outcome.SHA256
 		status.Member = outcome.Member
-		status.Verified, status.VerifiedBy, status.Unconfirmed = outcome.Verified, outcome.VerifiedBy, outcome.Unconfirmed
+		status.Verified, status.VerifiedBy, status.Unconfirmed, status.RaftIndex = outcome.Verified, outcome.VerifiedBy, outcome.Unconfirmed, outcome.RaftIndex
 	} else {
 		status.Reason = outcome.Message
 	}

@@ -102,12 +102,12 @@ func recoveryInput(o *Observed) *recovery.Input {
 	return in
 }
 
-// backedUp is the member that the pre-restore backup of the recovery is of; empty if there is none.
-func backedUp(o *Observed) string {
+// backedUp is the raft index up to which the pre-restore backup of the recovery has the log; 0 if there is none.
+func backedUp(o *Observed) int64 {
 	if o.RecoveryRestore == nil || o.RecoveryRestore.PreRestoreBackup == nil {
-		return ""
+		return 0
 	}
-	return o.RecoveryRestore.PreRestoreBackup.Member
+	return o.RecoveryRestore.PreRestoreBackup.RaftIndex
 }
 
 // reportedRecovery is the recovery in the status. A user may have cancelled it; a restore is cancelled by the deletion of

@@ -44,8 +44,10 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 		return wait(OnResponse, ReasonWaitingForRecoveryMember,
 			"recovery member "+r.RecoveryMember+" does not serve"+p.reason(), diagnosis.NoActionYet)
 	}
-	if d, waits := in.awaitBackup(r); waits && in.RecoveryMember.Hidden {
-		return d
+	if r.Trigger == v1beta2.RecoveryTriggerRestore && in.RecoveryMember.Hidden {
+		if d, keeps := in.keepOldMembers(r); keeps {
+			return d
+		}
 	}
 	r = in.unlessStored(r)
 	next := r.DeepCopy()
@@ -68,8 +70,8 @@ func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	case in.Unconfirmed && (in.Linearizable || r.Phase == v1beta2.RecoveryPhaseFilling && !in.Facts.QuorumLoss().Certain):
 		// In an election all members respond, and there is no leader for a moment.
 		why, when = "is of a member that no quorum confirmed, and a quorum responds or may respond, which may have newer writes", " when a quorum responds"
-	case in.Unconfirmed && in.Facts.Unstored(in.BackedUp, diagnosis.UnstoredGrace) != "":
-		why = fmt.Sprintf("is of member %s, and member %s responds, which may have newer writes and has no PVC", in.BackedUp, in.Facts.Unstored(in.BackedUp, diagnosis.UnstoredGrace))
+	case in.Unconfirmed && in.Facts.Newer(in.BackedUp) != "":
+		why = "is of a member that no quorum confirmed, and " + in.Facts.Newer(in.BackedUp)
 	default:
 		return Decision{}, false
 	}

@@ -138,10 +138,12 @@ func TestRecheck(t *testing.T) {
 // TestUnconfirmedPreRestoreBackup: what no quorum confirmed may lack what the others have. So no quorum that responds or may
 // serve unseen is replaced, and the PVCs of the old members are kept.
 func TestUnconfirmedPreRestoreBackup(t *testing.T) {
-	unconfirmed := func(in *Input) { in.Unconfirmed, in.BackedUp = true, "a" }
+	unconfirmed := func(in *Input) { in.Unconfirmed, in.BackedUp = true, 100 }
 	lately := func(in *Input) { in.QuorumLostFor = diagnosis.UnstoredGrace - 1 }
 	long := func(in *Input) { in.QuorumLostFor = diagnosis.UnstoredGrace }
-	backedUpB := func(in *Input) { in.BackedUp = "b" }
+	upTo := func(index int64) func(*Input) {
+		return func(in *Input) { in.Unconfirmed, in.BackedUp = true, index }
+	}
 	alone := recorded(filling, restores, func(r *v1beta2.RecoveryStatus) { r.OnlyIfUnresponsive = true })
 	electing := func(in *Input) { in.Facts.UnreadFor = time.Second }
 	checkDecisions(t, []decision{
@@ -149,10 +151,11 @@ func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 		{"no quorum responds", noLeader, edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "Fence"},
 		{"the quorum is lost", noLeader, edits(recorded(filling, restores), memberPod(newID), unconfirmed), "BeginCutover"},
 		{"all members respond, as in an election", "a:noleader,index=90 b:noleader,index=90 c:noleader,index=90", edits(recorded(filling, restores), memberPod(newID), unconfirmed, electing), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
-		{"another member without a PVC has no more", "a:noleader,index=90 b:noleader,index=90 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed), "BeginCutover"},
-		{"another member without a PVC has more", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, long), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
-		{"it has more in the cutover", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
-		{"the backup is of that member", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, backedUpB), "BeginCutover"},
+		{"no member has more", "a:noleader,index=90 b:noleader,index=90 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90)), "BeginCutover"},
+		{"a member has more", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"a quorum served since then", "a:noleader,index=500 b:nopod c:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"a quorum served in the cutover", "a:noleader,index=500,claim b:noleader,index=500,claim c:nopod", edits(recorded(cutover, restores), memberPod(newID), hidden, upTo(90)), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
+		{"a quorum may serve unseen in the cutover", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "wait OldMemberMayRun"},
 		{"another member without a PVC hangs", "a:noleader,index=90 b:down c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, lately), "wait OldMemberMayRun"},
 		{"it hangs for long", "a:noleader,index=90 b:down c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, long), "BeginCutover"},
 		{"another member with a PVC hangs", "a:noleader,index=90 b:down,claim c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, lately), "BeginCutover"},

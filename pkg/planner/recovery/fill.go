@@ -138,41 +138,43 @@ func (in *Input) respondingMember() string {
 
 // beginCutover records that the old members go, unless one of them may serve unseen.
 func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
-	if unresponsive := in.unresponsivePods(); unresponsive != "" {
-		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff)
-	}
-	if d, waits := in.awaitBackup(r); waits {
+	if d, keeps := in.keepOldMembers(r); keeps {
 		return d
 	}
-	r = in.unlessStored(r)
-	if name := in.unstored(r); name != "" {
-		return waitForOldMembers(r, fmt.Sprintf("member %s does not respond and has no PVC, so that its writes end with its pod; it has %s from the loss of the quorum", name, diagnosis.UnstoredGrace),
-			"Bring the member back. If it cannot come back, delete its pod: what only it has acknowledged is lost then.")
-	}
-	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive && !in.Unconfirmed
-	if unseen := in.Facts.UnseenQuorum(); !stored && unseen != "" {
-		return waitForOldMembers(r, unseen,
-			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then.")
-	}
-	next := r.DeepCopy()
+	next := in.unlessStored(r).DeepCopy()
 	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""
 	next.OldMembers = in.oldMembers(r)
 	return Decision{Step: BeginCutover{Recovery: *next}}
 }
 
-// unstored names an old member that does not respond, and whose writes may be neither on a PVC nor in a pre-restore backup;
-// empty if there is none, or if a user does without.
+// keepOldMembers waits while an old member may serve unseen, or may have writes that nothing stores. It decides before the
+// cutover begins and, for a restore, once more before the old members are fenced: much may have happened meanwhile.
+func (in *Input) keepOldMembers(r *v1beta2.RecoveryStatus) (Decision, bool) {
+	if unresponsive := in.unresponsivePods(); unresponsive != "" {
+		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff), true
+	}
+	if d, waits := in.awaitBackup(r); waits {
+		return d, true
+	}
+	r = in.unlessStored(r)
+	if unstored := in.unstored(r); unstored != "" {
+		return waitForOldMembers(r, unstored, "Bring the member back. If it cannot come back, delete its pod: what only it has acknowledged is lost then."), true
+	}
+	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive && !in.Unconfirmed
+	if unseen := in.Facts.UnseenQuorum(); !stored && unseen != "" {
+		return waitForOldMembers(r, unseen,
+			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then."), true
+	}
+	return Decision{}, false
+}
+
+// unstored says which old member does not respond, and may have writes that are neither on a PVC nor in a pre-restore
+// backup that a quorum confirmed; empty if none does, or if a user does without.
 func (in *Input) unstored(r *v1beta2.RecoveryStatus) string {
-	switch {
-	case r.Trigger != v1beta2.RecoveryTriggerRestore || in.Linearizable:
-		return ""
-	case in.Unconfirmed && !r.OnlyIfUnresponsive:
-		return in.Facts.Unstored(in.BackedUp, in.QuorumLostFor)
-	case r.OnlyIfUnresponsive:
-		return in.Facts.Unstored("", in.QuorumLostFor)
-	default:
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || in.Linearizable || !in.Unconfirmed && !r.OnlyIfUnresponsive {
 		return ""
 	}
+	return in.Facts.Unstored(in.QuorumLostFor)
 }
 
 // waitForOldMembers says why the old members are not decommissioned yet.

@@ -41,9 +41,9 @@ type Input struct {
 	LacksBackup bool
 	// Unconfirmed is true if that pre-restore backup is of a member that no quorum confirmed: it may lack what others have.
 	Unconfirmed bool
-	// BackedUp is the member that the pre-restore backup is of; empty if there is none. QuorumLostFor is for how long the
-	// last status says that the quorum is lost.
-	BackedUp      string
+	// BackedUp is the raft index up to which the pre-restore backup has the log; 0 if that is unknown. QuorumLostFor is for
+	// how long the last status says that the quorum is lost.
+	BackedUp      int64
 	QuorumLostFor time.Duration
 	// RestoreOver is true if that EtcdRestore no longer exists, or has ended because nothing showed it this recovery.
 	// Then nothing says any more what is stored, and a user may believe that nothing goes on.

@@ -86,8 +86,7 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case o.untilAnotherBackup() > 0:
 		newer := "a quorum responds, which may have newer writes"
 		if !o.hasQuorum() {
-			newer = fmt.Sprintf("member %s has no PVC and may have newer writes, which end with its pod. If it does not respond, it has %s from the loss of the quorum",
-				o.unstored(o.Restore.Status.PreRestoreBackup.Member), diagnosis.UnstoredGrace)
+			newer = o.unstored(o.Restore.Status.PreRestoreBackup.RaftIndex)
 		}
 		plan.RequeueAfter = o.untilAnotherBackup()
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("no quorum confirmed what EtcdBackup %s has stored, and %s; another EtcdBackup follows within %s",
@@ -102,7 +101,7 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case b.Status.Succeeded:
 		// The status records the backup first: the next step is decided from the status.
 		plan.Copied = &v1beta2.PreRestoreBackup{
-			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI, Unconfirmed: b.Status.Unconfirmed, Member: b.Status.Member,
+			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI, Unconfirmed: b.Status.Unconfirmed, RaftIndex: b.Status.RaftIndex,
 		}
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
 		plan.RequeueAfter = time.Second
@@ -133,18 +132,18 @@ func (o *Observed) hasPreRestoreBackup() bool {
 	if !c.IsFresh(o.Now) || c.Time.Before(&o.Cluster.CreationTimestamp) {
 		return false // too old, or of an earlier cluster with this name
 	}
-	if c.Unconfirmed && (o.hasQuorum() || o.unstored(c.Member) != "") {
+	if c.Unconfirmed && (o.hasQuorum() || o.unstored(c.RaftIndex) != "") {
 		return false
 	}
 	r := o.Cluster.Status.Recovery
 	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
 }
 
-// unstored names a member whose writes end with its pod, and which the backup of the member source may lack; empty if
-// there is none.
-func (o *Observed) unstored(source string) string {
+// unstored says what a backup may lack that has the log up to an index; empty if nothing. See diagnosis.Cluster.
+func (o *Observed) unstored(index int64) string {
 	_, since := o.quorumLost()
-	return diagnosis.FromStatus(o.Cluster, resources.RevisionGoesBack).Unstored(source, since)
+	facts := diagnosis.FromStatus(o.Cluster, resources.RevisionGoesBack)
+	return cmp.Or(facts.Newer(index), facts.Unstored(since))
 }
 
 // quorumLost is true if the last status says that the quorum is lost, and for how long it has been.
@@ -228,9 +227,9 @@ func (o *Observed) unresponsive() (bool, *Wait) {
 		return true, &Wait{Reason: ReasonWaitingForMember, Message: fmt.Sprintf(
 			"no member responds, so a pre-restore backup is not possible; in %s the cluster is restored without one", lossGrace)}
 	}
-	if name := o.unstored(""); name != "" {
-		return true, &Wait{Reason: ReasonWaitingForMember, Message: fmt.Sprintf("no member responds, so a pre-restore backup is not possible; member %s has no PVC, and its writes end with its pod. "+
-			"%s after the loss of the quorum the cluster is restored without a pre-restore backup; to restore at once without these writes, delete the pods of such members", name, diagnosis.UnstoredGrace)}
+	if unstored := o.unstored(0); unstored != "" {
+		return true, &Wait{Reason: ReasonWaitingForMember, Message: "no member responds, so a pre-restore backup is not possible, and " + unstored +
+			"; to restore at once without its writes, delete the pod of that member"}
 	}
 	return true, nil
 }

@@ -86,7 +86,7 @@ func justCopied(o *Observed) {
 // copiedUnconfirmed: the pre-restore backup is of a member that no quorum confirmed.
 func copiedUnconfirmed(o *Observed) {
 	copied(epoch)(o)
-	o.Restore.Status.PreRestoreBackup.Unconfirmed = true
+	o.Restore.Status.PreRestoreBackup.Unconfirmed, o.Restore.Status.PreRestoreBackup.RaftIndex = true, 7
 }
 
 func told(reason, message string) func(*v1beta2.EtcdBackup) {
@@ -104,12 +104,12 @@ func TestPreRestoreBackup(t *testing.T) {
 	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
 	survives := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionFalse, RaftIndex: 7}
 	older, newer := survives, v1beta2.MemberStatus{Name: "d", Pod: "d", RaftIndex: 8}
-	older.Pod = "a"
-	backedUp := func(name string) func(*Observed) {
+	older.Pod, survives.Pod = "a", "a"
+	backedUp := func(index int64) func(*Observed) {
 		return func(o *Observed) {
 			copiedUnconfirmed(o)
 			justCopied(o)
-			o.Restore.Status.PreRestoreBackup.Member = name
+			o.Restore.Status.PreRestoreBackup.RaftIndex = index
 		}
 	}
 	hangs := v1beta2.MemberStatus{Name: "b", Pod: "b"}
@@ -168,8 +168,8 @@ func TestPreRestoreBackup(t *testing.T) {
 		"nothing but that, and a member without a PVC hangs":         {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, hangs), quorumLost(time.Minute)}, "Verifying: wait PreRestoreBackup"},
 		"the same, for long":                                         {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, hangs), quorumLost(time.Hour)}, ask},
 		"nothing but that, and a member with a PVC hangs":            {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(survives, stored), quorumLost(time.Hour)}, ask},
-		"it has the older of two without PVCs":                       {[]func(*Observed){uncopied, backedUp("a"), members(older, newer), quorumLost(time.Hour)}, "Verifying: wait PreRestoreBackup"},
-		"it has the newer of two without PVCs":                       {[]func(*Observed){uncopied, backedUp("d"), members(older, newer), quorumLost(time.Hour)}, ask},
+		"it has less than a member that responds":                    {[]func(*Observed){uncopied, backedUp(7), members(older, newer), quorumLost(time.Hour)}, "Verifying: wait PreRestoreBackup"},
+		"it has as much as the newest member":                        {[]func(*Observed){uncopied, backedUp(8), members(older, newer), quorumLost(time.Hour)}, ask},
 		"no member comes back in time, and one has no PVC":           {[]func(*Observed){uncopied, members(stored, hangs, v1beta2.MemberStatus{Name: "e", Pod: "e"}), quorumLost(lossGrace)}, "Verifying: wait WaitingForMember"},
 		"the same for long":                                          {[]func(*Observed){uncopied, members(stored, hangs, v1beta2.MemberStatus{Name: "e", Pod: "e"}), quorumLost(diagnosis.UnstoredGrace)}, askAway},
 		"the cluster is new":                                         {[]func(*Observed){uncopied, filling}, strings.Replace(ask, "1000000000", "0", 1)},

@@ -72,6 +72,8 @@ type Manifest struct {
 	// Unconfirmed is true if no quorum has said that the member had every write that was acknowledged
 	// before: the member may have been cut off from the others.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
+	// RaftIndex up to which the member had applied the log when the snapshot began; 0 if that is unknown.
+	RaftIndex int64 `json:"raftIndex,omitempty"`
 
 	// PreRestoreBackup is true of what was stored before a restore replaced it: it holds data
 	// that a user has replaced.

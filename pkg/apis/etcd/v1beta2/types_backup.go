@@ -180,6 +180,8 @@ type BackupStatus struct {
 	// unconfirmed is true if no quorum confirmed that the member, which served the last good backup, had every write. It
 	// may have been cut off from the others, so the backup may lack the newest writes.
 	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,23,opt,name=unconfirmed"`
+	// raftIndex up to which the last good backup has the log of etcd; 0 if that is unknown.
+	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,24,opt,name=raftIndex"`
 }
 
 // BackupRecord is one backup of a periodic EtcdBackup.

@@ -170,6 +170,6 @@ type PreRestoreBackup struct {
 	// unconfirmed is true if no quorum confirmed that the member had every write. The PVCs of the old
 	// members are then kept, because one of them may hold newer writes.
 	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,5,opt,name=unconfirmed"`
-	// member that served the backup. What it had is stored, and other members may have more.
-	Member string `json:"member,omitempty" protobuf:"bytes,6,opt,name=member"`
+	// raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.
+	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,6,opt,name=raftIndex"`
 }

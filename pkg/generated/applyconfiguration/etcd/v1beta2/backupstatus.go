@@ -64,6 +64,8 @@ type BackupStatusApplyConfiguration struct {
 	// unconfirmed is true if no quorum confirmed that the member, which served the last good backup, had every write. It
 	// may have been cut off from the others, so the backup may lack the newest writes.
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
+	// raftIndex up to which the last good backup has the log of etcd; 0 if that is unknown.
+	RaftIndex *int64 `json:"raftIndex,omitempty"`
 }
 
 // BackupStatusApplyConfiguration constructs a declarative configuration of the BackupStatus type for use with
@@ -263,5 +265,13 @@ func (b *BackupStatusApplyConfiguration) WithVerifiedBy(value etcdv1beta2.Verifi
 // If called multiple times, the Unconfirmed field is set to the value of the last call.
 func (b *BackupStatusApplyConfiguration) WithUnconfirmed(value bool) *BackupStatusApplyConfiguration {
 	b.Unconfirmed = &value
+	return b
+}
+
+// WithRaftIndex sets the RaftIndex field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the RaftIndex field is set to the value of the last call.
+func (b *BackupStatusApplyConfiguration) WithRaftIndex(value int64) *BackupStatusApplyConfiguration {
+	b.RaftIndex = &value
 	return b
 }

@@ -25,8 +25,8 @@ type PreRestoreBackupApplyConfiguration struct {
 	// unconfirmed is true if no quorum confirmed that the member had every write. The PVCs of the old
 	// members are then kept, because one of them may hold newer writes.
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
-	// member that served the backup. What it had is stored, and other members may have more.
-	Member *string `json:"member,omitempty"`
+	// raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.
+	RaftIndex *int64 `json:"raftIndex,omitempty"`
 }
 
 // PreRestoreBackupApplyConfiguration constructs a declarative configuration of the PreRestoreBackup type for use with
@@ -75,10 +75,10 @@ func (b *PreRestoreBackupApplyConfiguration) WithUnconfirmed(value bool) *PreRes
 	return b
 }
 
-// WithMember sets the Member field in the declarative configuration to the given value
+// WithRaftIndex sets the RaftIndex field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
-// If called multiple times, the Member field is set to the value of the last call.
-func (b *PreRestoreBackupApplyConfiguration) WithMember(value string) *PreRestoreBackupApplyConfiguration {
-	b.Member = &value
+// If called multiple times, the RaftIndex field is set to the value of the last call.
+func (b *PreRestoreBackupApplyConfiguration) WithRaftIndex(value int64) *PreRestoreBackupApplyConfiguration {
+	b.RaftIndex = &value
 	return b
 }
