@@ -208,6 +208,18 @@ func TestVerdict(t *testing.T) {
 			change: func(p *Probe) { p.beside(corev1.ConditionTrue) },
 		},
 		{
+			name: "the quorum is lost beside old members", size: 5, verdict: v1beta2.VerdictQuorumLost, tolerance: ptr.To[int32](-2),
+			change: func(p *Probe) {
+				p.besideOld()
+				p.loseAllBut(0)
+				p.leaderless()
+				p.confirmed(corev1.ConditionTrue, 0)
+				p.backedUp(true)
+			},
+			steps: []string{"proxy/snapshot?member=m0' > m0.db", "bring back its members, and those that another program runs", "restore a backup into a new EtcdCluster"},
+			lacks: []string{"recover?dryRun=All", "restore?dryRun=All"},
+		},
+		{
 			name: "an old member does not respond to the controller", size: 3, verdict: v1beta2.VerdictDegraded, tolerance: ptr.To[int32](1),
 			change: func(p *Probe) { p.beside(corev1.ConditionUnknown) }, says: []string{"member old-1 is not healthy: another program runs it; the controller reports: no route to it"},
 		},

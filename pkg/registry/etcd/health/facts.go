@@ -72,6 +72,11 @@ func (p *Probe) unmanaged(id string) *v1beta2.MemberStatus {
 	return nil
 }
 
+// listsUnmanaged is true if the status lists a member that another program runs.
+func (p *Probe) listsUnmanaged() bool {
+	return slices.ContainsFunc(p.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Unmanaged })
+}
+
 // isManaged is true for a member whose peer URL is one that the operator gives.
 func (p *Probe) isManaged(m etcd.Member) bool {
 	return slices.ContainsFunc(m.PeerURLs, func(url string) bool {

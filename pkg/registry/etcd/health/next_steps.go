@@ -91,6 +91,9 @@ func (f *findings) unreachableSteps() []v1beta2.NextStep {
 // quorumSteps are for a cluster without quorum.
 func (f *findings) quorumSteps() []v1beta2.NextStep {
 	loss := f.facts().QuorumLoss()
+	if f.listsUnmanaged() {
+		return append(f.saveEach(saveFirst), f.bringBackOthers(loss))
+	}
 	if unconfirmed := f.unconfirmed(); unconfirmed != "" && (loss.Remedy == diagnosis.RemedyRecover || loss.Remedy == diagnosis.RemedyReadVolume) {
 		return append(f.saveEach(saveFirst), v1beta2.NextStep{Why: loss.Message + unconfirmed, Command: f.kubectl("get nodes,pods,pvc -o wide")})
 	}
@@ -118,6 +121,16 @@ func (f *findings) quorumSteps() []v1beta2.NextStep {
 		Why:     fmt.Sprintf("the cluster resumes untouched as soon as %d of its voters serve; do not delete pods or PVCs", diagnosis.Quorum(len(f.voters))),
 		Command: f.kubectl("get pods,pvc,events -o wide"),
 	}}
+}
+
+// bringBackOthers is for a cluster with members that another program runs. Nothing proves that those are lost, so recoveries
+// and restores in place are rejected.
+func (f *findings) bringBackOthers(loss diagnosis.Loss) v1beta2.NextStep {
+	return v1beta2.NextStep{
+		Why: loss.Message + " The cluster resumes untouched as soon as a quorum serves: bring back its members, and those that another program runs. " +
+			"If they are permanently lost, restore a backup into a new EtcdCluster with an EtcdRestore that has spec.clusterTemplate",
+		Command: f.kubectl("get pods,pvc,nodes,events -o wide"),
+	}
 }
 
 // unconfirmed says what a recovery waits for that the API does not accept yet; empty if it does. The API

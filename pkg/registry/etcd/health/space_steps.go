@@ -60,7 +60,7 @@ func disarmsAfter(noSpace bool) string {
 // hasOthers is true while another program may run members of this etcd. The controller then restarts no member that serves, not
 // even with a larger quota, and begins no operation.
 func (f *findings) hasOthers() bool {
-	return f.Cluster.MayHaveOldMembers() || slices.ContainsFunc(f.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return m.Unmanaged })
+	return f.Cluster.MayHaveOldMembers() || f.listsUnmanaged()
 }
 
 // spaceStepsBesideOthers are what works while another program runs members, too: etcdctl at the members of this cluster. The
