@@ -16,6 +16,9 @@ type Candidate struct {
 	Unconfirmed bool
 	// Lineage tells apart data whose revisions cannot be compared: a restore may set the revision back.
 	Lineage string
+	// Ordered is true if a higher revision of the lineage is newer data for certain, because each restore begins another
+	// lineage. Clocks then do not matter.
+	Ordered bool
 }
 
 // Newest returns the index of the backup that a restore takes of several; -1 if there is none. It is the newest one. A
@@ -25,8 +28,11 @@ type Candidate struct {
 // counts as newer.
 func Newest(backups []Candidate) int {
 	newest := newestWhere(backups, func(Candidate) bool { return true })
-	if newest < 0 || !backups[newest].Doubtful {
+	if newest < 0 {
 		return newest
+	}
+	if !backups[newest].Doubtful {
+		return mostWrites(backups, newest)
 	}
 	late := backups[newest]
 	if sure := newestWhere(backups, func(c Candidate) bool {
@@ -46,6 +52,17 @@ func Newest(backups []Candidate) int {
 	return newest
 }
 
+// mostWrites returns the sure backup with most writes of the lineage of this one. The clock that dates it may have been ahead.
+func mostWrites(backups []Candidate, newest int) int {
+	most := newest
+	for i, c := range backups {
+		if c.Ordered && !c.Doubtful && c.Lineage == backups[newest].Lineage && backups[newest].Ordered && c.Revision > backups[most].Revision {
+			most = i
+		}
+	}
+	return most
+}
+
 func newestWhere(backups []Candidate, counts func(Candidate) bool) int {
 	newest := -1
 	for i, c := range backups {
@@ -63,5 +80,9 @@ func (s Stored) AsCandidate() Candidate {
 	if begun := Earlier(s.Manifest.StartedAt, s.Modified); begun.After(at) {
 		at = begun
 	}
-	return Candidate{At: at, Revision: s.Manifest.Revision, Doubtful: s.Manifest.Unconfirmed, Unconfirmed: s.Manifest.Unconfirmed, Lineage: s.Manifest.ClusterID}
+	return Candidate{
+		At: at, Revision: s.Manifest.Revision, Doubtful: s.Manifest.Unconfirmed, Unconfirmed: s.Manifest.Unconfirmed, Lineage: s.Manifest.ClusterID,
+		// An etcd that others run may keep its cluster ID when it is restored. The owner of its backups is the EtcdBackup.
+		Ordered: s.Manifest.Owner.UID != "" && s.Manifest.Owner.UID != s.Manifest.BackupUID,
+	}
 }

@@ -21,23 +21,30 @@ func TestNewest(t *testing.T) {
 		c.Lineage = lineage
 		return c
 	}
+	ordered := func(lineage string, c Candidate) Candidate {
+		c.Lineage, c.Ordered = lineage, true
+		return c
+	}
 	for name, test := range map[string]struct {
 		backups []Candidate
 		want    int
 	}{
-		"none":                                  {nil, -1},
-		"the newest":                            {[]Candidate{sure(1, 9), sure(3, 5), sure(2, 7)}, 1},
-		"a late one of a member without quorum": {[]Candidate{sure(1, 9), doubtful(3, 5)}, 0},
-		"with the same writes":                  {[]Candidate{sure(1, 9), doubtful(3, 9)}, 0},
-		"with more writes":                      {[]Candidate{sure(1, 9), doubtful(3, 10)}, 1},
-		"of other data":                         {[]Candidate{of("a", sure(1, 9)), of("b", doubtful(3, 5))}, 1},
-		"only doubtful ones":                    {[]Candidate{doubtful(1, 9), doubtful(3, 5)}, 0},
-		"doubtful ones of other data":           {[]Candidate{of("a", doubtful(1, 9)), of("b", doubtful(3, 5))}, 1},
-		"doubtful ones with the same writes":    {[]Candidate{doubtful(1, 9), doubtful(2, 9), doubtful(3, 5)}, 1},
-		"a newest one that nothing verified":    {[]Candidate{doubtful(1, 9), {At: at(3), Revision: 5, Doubtful: true}}, 1},
-		"the newest of the sure ones":           {[]Candidate{sure(1, 9), doubtful(4, 5), sure(2, 9)}, 2},
-		"an old doubtful one":                   {[]Candidate{doubtful(1, 10), sure(2, 9)}, 1},
-		"one whose time is unknown":             {[]Candidate{{Revision: 9}, sure(2, 5)}, 1},
+		"none":                                   {nil, -1},
+		"the newest":                             {[]Candidate{sure(1, 9), sure(3, 5), sure(2, 7)}, 1},
+		"a late one of a member without quorum":  {[]Candidate{sure(1, 9), doubtful(3, 5)}, 0},
+		"with the same writes":                   {[]Candidate{sure(1, 9), doubtful(3, 9)}, 0},
+		"with more writes":                       {[]Candidate{sure(1, 9), doubtful(3, 10)}, 1},
+		"of other data":                          {[]Candidate{of("a", sure(1, 9)), of("b", doubtful(3, 5))}, 1},
+		"only doubtful ones":                     {[]Candidate{doubtful(1, 9), doubtful(3, 5)}, 0},
+		"doubtful ones of other data":            {[]Candidate{of("a", doubtful(1, 9)), of("b", doubtful(3, 5))}, 1},
+		"doubtful ones with the same writes":     {[]Candidate{doubtful(1, 9), doubtful(2, 9), doubtful(3, 5)}, 1},
+		"a newest one that nothing verified":     {[]Candidate{doubtful(1, 9), {At: at(3), Revision: 5, Doubtful: true}}, 1},
+		"the newest of the sure ones":            {[]Candidate{sure(1, 9), doubtful(4, 5), sure(2, 9)}, 2},
+		"an old doubtful one":                    {[]Candidate{doubtful(1, 10), sure(2, 9)}, 1},
+		"an early one of a clock that was ahead": {[]Candidate{ordered("a", sure(3, 5)), ordered("a", sure(1, 9)), ordered("a", sure(2, 7))}, 1},
+		"that clock, before a restore":           {[]Candidate{ordered("b", sure(3, 5)), ordered("a", sure(1, 9))}, 0},
+		"that clock, and more without quorum":    {[]Candidate{ordered("a", sure(3, 5)), ordered("a", doubtful(1, 9))}, 0},
+		"one whose time is unknown":              {[]Candidate{{Revision: 9}, sure(2, 5)}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
