@@ -48,25 +48,24 @@ func observeExisting(ctx context.Context, r *run) {
 		}
 	}
 	for _, endpoint := range existing.ClientEndpoints {
-		r.seen.existing.Endpoints = append(r.seen.existing.Endpoints, at(template, endpoint, r.seen.Cluster.Namespace)...)
+		r.seen.existing.Endpoints = append(r.seen.existing.Endpoints, at(template, endpoint, r.seen.Cluster.Namespace))
 	}
 }
 
-// at returns the endpoints for a URL. A short name, such as that of a Service, may mean something else
-// to pods of the cluster's namespace than to the controller. Then there is a second endpoint for that.
-func at(template etcd.Endpoint, text, namespace string) []etcd.Endpoint {
+// at returns the endpoint for a URL. A short name, such as that of a Service, means what it means to pods of the cluster's
+// namespace. To the controller NAME.SERVICE would be a Service in the namespace SERVICE, whose users could respond as the
+// etcd that the cluster takes over.
+func at(template etcd.Endpoint, text, namespace string) etcd.Endpoint {
 	e := template
 	e.Name, e.URL = text, text
-	list := []etcd.Endpoint{e}
 	u, err := url.Parse(text)
 	if err != nil || strings.Count(u.Hostname(), ".") > 1 || u.Hostname() == "localhost" {
-		return list
+		return e
 	}
-	if _, err := netip.ParseAddr(u.Hostname()); err == nil {
-		return list
+	if _, err := netip.ParseAddr(u.Hostname()); err != nil {
+		e.Address = net.JoinHostPort(u.Hostname()+"."+namespace+".svc", u.Port())
 	}
-	e.Name, e.Address = text+" in namespace "+namespace, net.JoinHostPort(u.Hostname()+"."+namespace+".svc", u.Port())
-	return append(list, e)
+	return e
 }
 
 // certify gives an endpoint the client certificate of a Secret.
@@ -301,7 +300,7 @@ func (s *seen) advertised(given etcd.Endpoint, results map[uint64]etcd.StatusRes
 				continue
 			}
 			template := etcd.Endpoint{TLS: given.TLS, TLSIdentity: given.TLSIdentity}
-			list = append(list, at(template, u.Scheme+"://"+net.JoinHostPort(u.Hostname(), u.Port()), s.Cluster.Namespace)...)
+			list = append(list, at(template, u.Scheme+"://"+net.JoinHostPort(u.Hostname(), u.Port()), s.Cluster.Namespace))
 		}
 	}
 	return list[:min(len(list), maxAdvertised)]

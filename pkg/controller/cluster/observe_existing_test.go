@@ -42,7 +42,7 @@ func (m *machines) Statuses(ctx context.Context, target etcd.Target) map[string]
 	for _, e := range target.Endpoints {
 		m.asked = append(m.asked, e.URL)
 		where := e.URL
-		if e.Address != "" {
+		if _, elsewhere := m.at[e.Address]; elsewhere {
 			where = e.Address
 		}
 		if e.URL == m.hangs {
@@ -194,7 +194,7 @@ func TestOldMembersThatAreNotFound(t *testing.T) {
 	}
 }
 
-// TestShortNamesOfOldMembers: a short name is one of the cluster's namespace, too.
+// TestShortNamesOfOldMembers: a short name is one of the cluster's namespace, and never one of another.
 func TestShortNamesOfOldMembers(t *testing.T) {
 	t.Parallel()
 	m := newMachines()
@@ -209,8 +209,13 @@ func TestShortNamesOfOldMembers(t *testing.T) {
 		t.Errorf("z is at %+v", e)
 	}
 	for _, text := range []string{"http://10.0.0.1:2379", "http://[fd00::1]:2379", "http://etcd-0.etcd.n.svc:2379", "http://localhost:2379"} {
-		if got := at(etcd.Endpoint{}, text, "n"); len(got) != 1 || got[0].Address != "" {
+		if got := at(etcd.Endpoint{}, text, "n"); got.Address != "" {
 			t.Errorf("%s gave %+v", text, got)
+		}
+	}
+	for text, want := range map[string]string{"http://etcd:2379": "etcd.n.svc:2379", "http://etcd-0.etcd:2379": "etcd-0.etcd.n.svc:2379", "http://etcd.example.:2379": ""} {
+		if got := at(etcd.Endpoint{}, text, "n"); got.URL != text || got.Address != want {
+			t.Errorf("%s gave %+v, want the address %q", text, got, want)
 		}
 	}
 }
