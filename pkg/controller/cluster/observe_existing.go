@@ -35,8 +35,8 @@ func observeExisting(ctx context.Context, r *run) {
 		r.existing.forget(r.key)
 		return
 	}
-	if err := r.existing.begin(r.key); err != nil {
-		r.seen.Etcd.Err = err.Error()
+	if lack := r.existing.begin(r.key); lack != "" && !hasBegun(r.seen.Cluster) {
+		r.seen.Etcd.NoPlace, r.seen.Etcd.Err = lack, lack
 		return
 	}
 	var template etcd.Endpoint

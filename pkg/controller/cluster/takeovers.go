@@ -4,19 +4,18 @@
 package cluster
 
 import (
-	"errors"
+	"fmt"
 	"sync"
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/share"
 )
 
 // MaxTakeOvers is how many clusters take over an etcd at the same time. Each keeps a connection to every endpoint that its
 // spec and the member list name, and a user writes both.
 const MaxTakeOvers = 64
-
-var errTooManyTakeOvers = errors.New("as many EtcdClusters take over an etcd as the controller looks after at the same time, in this namespace or in all of them; this one follows when another has ended")
 
 // takeOvers holds a place for each cluster that takes over an etcd, until the last old member has gone. Without places it
 // bounds nothing.
@@ -27,22 +26,32 @@ type takeOvers struct {
 	held map[types.NamespacedName]func()
 }
 
-// begin takes a place for the cluster, unless it has one.
-func (t *takeOvers) begin(key types.NamespacedName) error {
+// hasBegun is true for a cluster with members of its own beside the old ones. It is looked after even if another controller
+// gave the places to others before it; its members, which the namespace pays for, bound how many there are.
+func hasBegun(c *v1beta2.EtcdCluster) bool {
+	return c.Status.Phase != v1beta2.ClusterPhaseNone && c.Status.Phase != v1beta2.ClusterPhaseCreating
+}
+
+// begin takes a place for the cluster, unless it has one. It says what lacks; empty if nothing.
+func (t *takeOvers) begin(key types.NamespacedName) string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if t.places == nil || t.held[key] != nil {
-		return nil
+		return ""
 	}
 	release, lack := t.places.Acquire(key.Namespace)
-	if lack != share.Nothing {
-		return errTooManyTakeOvers
+	switch lack {
+	case share.Nothing:
+	case share.OfNamespace:
+		return fmt.Sprintf("the namespace %s has its share of the %d EtcdClusters that may take over an etcd at the same time", key.Namespace, t.places.Total())
+	default:
+		return fmt.Sprintf("%d EtcdClusters take over an etcd, as many as may at the same time", t.places.Total())
 	}
 	if t.held == nil {
 		t.held = map[types.NamespacedName]func(){}
 	}
 	t.held[key] = release
-	return nil
+	return ""
 }
 
 // forget gives the place of the cluster back.

@@ -34,6 +34,8 @@ type Etcd struct {
 	OfCluster string
 	// ListTooLarge is true if a member responded with a list that is larger than that of any real etcd.
 	ListTooLarge bool
+	// NoPlace says why the etcd to take over is not asked yet; empty if it is: other take-overs have all places.
+	NoPlace string
 	// Unasked is true if no member was queried: there is no usable client certificate.
 	Unasked bool
 	// VersionUndecided is true while a voter before 3.4 does not say a cluster version. It is

@@ -86,6 +86,8 @@ const (
 	ReasonSourceLost Reason = recovery.ReasonSourceLost
 	// ReasonStaleObservation: for minutes, Kubernetes or etcd has contradicted what the controller observed, so the next step was not carried out. Ends when both agree.
 	ReasonStaleObservation Reason = "StaleObservation"
+	// ReasonTooManyTakeOvers: as many EtcdClusters take over an etcd as the controller lets, in all or in a namespace. Ends when one of them has no old members any more, or is deleted.
+	ReasonTooManyTakeOvers Reason = "TooManyTakeOvers"
 	// ReasonTooManyDefragmentations: as many clusters defragment as the controller lets, in all or in a namespace. Ends when another defragmentation has ended.
 	ReasonTooManyDefragmentations Reason = "TooManyDefragmentations"
 	// ReasonUnmanagedMember: etcd has a member that this controller did not add. Ends when that member is removed.

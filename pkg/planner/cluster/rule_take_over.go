@@ -20,6 +20,10 @@ func beginWithExisting(o *Observed) Plan {
 	if why := whyOthers(o); why != nil {
 		return Plan{Wait: why, RequeueAfter: recheckWaiting}
 	}
+	if o.Etcd.NoPlace != "" {
+		return wait(recheckWaiting, ReasonTooManyTakeOvers, o.Etcd.NoPlace,
+			"End a take-over of this namespace: remove its old members, or delete an EtcdCluster whose spec.bootstrap.existing does not respond.")
+	}
 	if o.Etcd.ListTooLarge && !o.Etcd.Linearizable {
 		return wait(recheckWaiting, ReasonMemberListTooLarge,
 			"the etcd in spec.bootstrap.existing responds with a member list that the controller does not use: "+o.Etcd.Err, diagnosis.ShrinkList)

@@ -38,6 +38,7 @@ func ofOther(o *Observed) { o.Etcd.OfCluster = "n/other" }
 func TestBeginWithExisting(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the record gets the ID of the running etcd before anything is added", 3, "x:old y:old z:old", edits(neverServed, joins), "bootstrap: RecordBootstrap c0ffee"},
+		{"nothing begins without a place", 3, "", edits(neverServed, joins, noQuorum, func(o *Observed) { o.Etcd.NoPlace = "as many as may" }), "bootstrap: wait TooManyTakeOvers"},
 		{"nothing begins while the running etcd does not respond", 3, "", edits(neverServed, joins, noQuorum), "bootstrap: wait ExistingEtcdUnreachable"},
 		{"nothing begins while an old member does not serve", 3, "x:old y:old z:old,unknown", edits(neverServed, joins), "bootstrap: wait ExistingEtcdUnreachable"},
 		{"nothing begins beside a learner", 3, "x:old y:old z:old,learner", edits(neverServed, joins), "bootstrap: wait ExistingEtcdUnsuitable"},

@@ -61,6 +61,7 @@ var Waits = waits.Table{
 	string(ReasonRestoreNotFound):           waits.New("an EtcdRestore of this cluster", waits.User, waits.Soon, "Create that EtcdRestore, or remove the annotation "+v1beta2.AnnotationRestore+"."),
 	string(ReasonSourceLost):                waits.New("a member that a recovery can copy", waits.User, waits.Soon, "Bring another member back, or abandon the recovery as the message says."),
 	string(ReasonStaleObservation):          waits.New("an observation that Kubernetes and etcd confirm", waits.Controller, waits.Soon, "Correct the object that the message names, or restart the controller."),
+	string(ReasonTooManyTakeOvers):          waits.New("one of the take-overs that run", waits.User, waits.Transfer, "End a take-over of the namespace: remove its old members, or delete an EtcdCluster whose spec.bootstrap.existing does not respond."),
 	string(ReasonTooManyDefragmentations):   waits.New("one of the defragmentations that run", waits.Controller, waits.Transfer, "Find out why the defragmentations do not end."),
 	string(ReasonUnmanagedMember):           waits.New("the removal of a member that the controller did not add", waits.User, waits.Soon, "Remove that member with etcdctl member remove."),
 	string(ReasonVersionStep):               waits.New("a version that etcd can reach in one step", waits.User, waits.Soon, "Set spec.version as the message says."),
