@@ -83,15 +83,17 @@ func validateBackupPolicy(policy *v1beta2.BackupPolicy, path *field.Path) field.
 func ValidateEtcdBackupUpdate(newBackup, oldBackup *v1beta2.EtcdBackup) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&newBackup.ObjectMeta, &oldBackup.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, ratchet(newBackup, oldBackup, validateBackup)...)
-	return bounded(append(errs, validateBackupChange(&newBackup.Spec, &oldBackup.Spec, field.NewPath("spec"))...))
+	return bounded(append(errs, validateBackupChange(newBackup, oldBackup, field.NewPath("spec"))...))
 }
 
 // validateBackupChange lets credentials, policy and treatment change. What a one-shot
 // backup is of, and where it is, stays: its status tells of that backup. A periodic
-// one stays with its cluster, because its retention would delete another's backups.
-func validateBackupChange(newSpec, oldSpec *v1beta2.BackupSpec, path *field.Path) field.ErrorList {
+// one stays with its cluster, because its history would count as that of the other cluster,
+// and its retention would delete another's backups.
+func validateBackupChange(newBackup, oldBackup *v1beta2.EtcdBackup, path *field.Path) field.ErrorList {
 	const another = "may not change: %s; make another EtcdBackup"
 	var errs field.ErrorList
+	newSpec, oldSpec := &newBackup.Spec, &oldBackup.Spec
 	wasPeriodic := oldSpec.IsPeriodic()
 	switch isPeriodic := newSpec.IsPeriodic(); {
 	case wasPeriodic && !isPeriodic:
@@ -99,8 +101,12 @@ func validateBackupChange(newSpec, oldSpec *v1beta2.BackupSpec, path *field.Path
 	case !wasPeriodic && isPeriodic:
 		errs = append(errs, forbidden(path.Child("backupPolicy"), another, "a single backup cannot become periodic"))
 	}
-	if clusterName(newSpec) != clusterName(oldSpec) && (!wasPeriodic || (newSpec.EtcdCluster != nil && oldSpec.EtcdCluster != nil)) {
-		errs = append(errs, forbidden(path.Child("etcdCluster"), another, "the backups would be of different clusters"))
+	if namesAnotherCluster(newBackup, oldBackup) || !wasPeriodic && clusterName(newSpec) != clusterName(oldSpec) {
+		name := "etcdCluster"
+		if newSpec.EtcdCluster == nil && oldSpec.EtcdCluster == nil {
+			name = "etcdEndpoints"
+		}
+		errs = append(errs, forbidden(path.Child(name), another, "the backups would be of different clusters"))
 	}
 	if wasPeriodic {
 		return errs
@@ -118,6 +124,13 @@ func validateBackupChange(newSpec, oldSpec *v1beta2.BackupSpec, path *field.Path
 		errs = append(errs, forbidden(path.Child(name), another, made))
 	}
 	return errs
+}
+
+// namesAnotherCluster is true if the old and the new spec each name a cluster, by its name or by the endpoints of its client
+// Service, and not the same one. Other endpoints name none: they may be of the same cluster.
+func namesAnotherCluster(newBackup, oldBackup *v1beta2.EtcdBackup) bool {
+	was, is := oldBackup.Spec.ClusterIn(oldBackup.Namespace), newBackup.Spec.ClusterIn(newBackup.Namespace)
+	return oldBackup.Spec.IsPeriodic() && was != "" && is != "" && was != is
 }
 
 func clusterName(spec *v1beta2.BackupSpec) string {

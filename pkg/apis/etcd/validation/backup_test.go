@@ -70,6 +70,9 @@ func TestBackupUpdate(t *testing.T) {
 	const once = "{etcdCluster: {name: example}, " + toS3 + "}"
 	const daily = "{etcdCluster: {name: example}, backupPolicy: {schedule: '@daily'}, " + toS3 + "}"
 	const endpoints = "etcdEndpoints: ['http://a:2379']"
+	byService := func(service string) string {
+		return "{etcdEndpoints: ['http://" + service + ":2379'], backupPolicy: {schedule: '@daily'}, " + toS3 + "}"
+	}
 	for _, c := range []struct {
 		name, from, to string
 		want           []string
@@ -94,6 +97,12 @@ func TestBackupUpdate(t *testing.T) {
 		{"cluster of a periodic one", daily, "{etcdCluster: {name: other}, backupPolicy: {schedule: '@daily'}, " + toS3 + "}", []string{"Forbidden spec.etcdCluster"}},
 		{"periodic endpoints to cluster", "{" + endpoints + ", backupPolicy: {schedule: '@daily'}, " + toS3 + "}", daily, nil},
 		{"periodic cluster to endpoints", daily, "{" + endpoints + ", backupPolicy: {schedule: '@daily'}, " + toS3 + "}", nil},
+		{"periodic cluster to the service of another", daily, byService("other-client"), []string{"Forbidden spec.etcdCluster"}},
+		{"periodic service to another cluster", byService("other-client"), daily, []string{"Forbidden spec.etcdCluster"}},
+		{"periodic service to that of another", byService("example-client"), byService("other-client"), []string{"Forbidden spec.etcdEndpoints"}},
+		{"periodic cluster to its service", daily, byService("example-client"), nil},
+		{"periodic service to its cluster", byService("example-client"), daily, nil},
+		{"another name of a periodic service", byService("example-client"), byService("example-client.ns.svc"), nil},
 		{"place of a periodic one", daily, "{etcdCluster: {name: example}, backupPolicy: {schedule: '@daily'}, storageType: GCS, gcs: {path: b/k}}", nil},
 		{"now wrong", daily, "{etcdCluster: {name: example}, backupPolicy: {schedule: daily}, " + toS3 + "}", []string{"Invalid spec.backupPolicy.schedule"}},
 		{"still wrong", "{storageType: FTP}", "{storageType: FTP}", nil},
