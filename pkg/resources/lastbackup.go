@@ -6,7 +6,6 @@ package resources
 import (
 	"errors"
 	"fmt"
-	"net/url"
 	"slices"
 	"strings"
 	"time"
@@ -126,20 +125,21 @@ func IsBackupFor(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup) bool {
 	return BackupOf(b, c.Name) || restore != nil && restore.Backup == b.Name
 }
 
-// StoredAt returns where an EtcdBackup has stored a last backup; empty if it does not tell.
-func StoredAt(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup) string {
+// StoredAt returns where an EtcdBackup has stored a last backup, and the version of etcd that it is of if that is known;
+// empty if it does not tell.
+func StoredAt(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup) (uri, version string) {
 	if b.Name != last.Name {
-		return ""
+		return "", ""
 	}
 	if b.Status.LastSuccessDate.Equal(&last.Time) {
-		return b.Status.URI
+		return b.Status.URI, b.Status.EtcdVersion
 	}
 	for i := range b.Status.History {
 		if r := &b.Status.History[i]; r.Succeeded && r.CompletionTime.Equal(&last.Time) {
-			return r.URI
+			return r.URI, ""
 		}
 	}
-	return ""
+	return "", ""
 }
 
 // BackupOfRevision returns where an EtcdBackup has stored the backup that a restore takes, with its hash and the version
@@ -189,31 +189,8 @@ func BackupOf(b *v1beta2.EtcdBackup, name string) bool {
 // SourceOf names what a backup reads, as far as is known: the cluster, also if the
 // backup names the service of one, or else the endpoints.
 func SourceOf(b *v1beta2.EtcdBackup) string {
-	if b.Spec.EtcdCluster != nil {
-		return b.Spec.EtcdCluster.Name
-	}
-	if name := clusterOfEndpoints(b); name != "" {
+	if name := b.Spec.ClusterIn(b.Namespace); name != "" {
 		return name
 	}
 	return strings.Join(b.Spec.EtcdEndpoints, ",")
-}
-
-// clusterOfEndpoints returns the name of the cluster whose client Service the
-// endpoints name, "" if they do not name one.
-func clusterOfEndpoints(b *v1beta2.EtcdBackup) string {
-	found := ""
-	for _, endpoint := range b.Spec.EtcdEndpoints {
-		u, err := url.Parse(endpoint)
-		if err != nil {
-			return ""
-		}
-		service, rest, _ := strings.Cut(u.Hostname(), ".")
-		namespace, _, _ := strings.Cut(rest, ".")
-		name, ok := strings.CutSuffix(service, "-client")
-		if !ok || name == "" || (namespace != "" && namespace != b.Namespace) || (found != "" && found != name) {
-			return ""
-		}
-		found = name
-	}
-	return found
 }

@@ -162,6 +162,21 @@ func (g *goodBackup) isReplaced(c *v1beta2.EtcdCluster) bool {
 	return restore != nil && !g.made.After(restore.Time.Time) && (g.Name != restore.Backup || g.Revision != restore.Revision)
 }
 
+// ReplacedBy returns the restore that has replaced the data of status.lastBackup, which the EtcdBackup has stored; nil if
+// none has. The controller has not written the status since then. No clock says whether a recorded time is of the future.
+func ReplacedBy(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup) *v1beta2.ClusterRestore {
+	last, restore, noClock := c.Status.LastBackup, LastRestore(c), time.Unix(1<<40, 0)
+	if last == nil || restore == nil || last.Name == restore.Backup && last.Revision == restore.Revision {
+		return nil
+	}
+	isLast := func(g goodBackup) bool { return g.Revision == last.Revision && g.Time.Equal(&last.Time) }
+	all := goodBackups(b, noClock)
+	if i := slices.IndexFunc(all, isLast); i >= 0 && !all[i].started.Before(restore.Time.Time) {
+		return nil
+	}
+	return restore
+}
+
 // asCandidate returns what a choice between backups of the cluster looks at. A recovery may lose writes, so revisions from
 // before and after it are not compared.
 func (g *goodBackup) asCandidate(c *v1beta2.EtcdCluster) manifest.Candidate {

@@ -201,3 +201,34 @@ func TestLastBackup(t *testing.T) {
 		})
 	}
 }
+
+// TestReplacedBy: a status from before a restore does not bring back what the restore has replaced.
+func TestReplacedBy(t *testing.T) {
+	t.Parallel()
+	at := func(minutes int) metav1.Time {
+		return metav1.NewTime(time.Date(2026, 11, 1, 3, minutes, 0, 0, time.UTC))
+	}
+	for name, test := range map[string]struct {
+		started, ended int
+		restores       []v1beta2.ClusterRestore
+		want           bool
+	}{
+		"no restore":   {started: 5, ended: 6},
+		"made before":  {started: 5, ended: 6, restores: []v1beta2.ClusterRestore{{Name: "r", Backup: "a", Time: ptr.To(at(10))}}, want: true},
+		"begun before": {started: 9, ended: 11, restores: []v1beta2.ClusterRestore{{Name: "r", Backup: "a", Time: ptr.To(at(10))}}, want: true},
+		"made since, on a node whose clock is late": {started: 11, ended: 8, restores: []v1beta2.ClusterRestore{{Name: "r", Backup: "a", Time: ptr.To(at(10))}}},
+		"the restored one":                          {started: 5, ended: 6, restores: []v1beta2.ClusterRestore{{Name: "r", Backup: "b", Revision: 7, Time: ptr.To(at(10))}}},
+		"a restore under way":                       {started: 5, ended: 6, restores: []v1beta2.ClusterRestore{{Name: "r", Backup: "a"}}},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b := &v1beta2.EtcdBackup{ObjectMeta: metav1.ObjectMeta{Name: "b"}}
+			b.Status = v1beta2.BackupStatus{Succeeded: true, StartTime: ptr.To(at(test.started)), CompletionTime: ptr.To(at(test.ended)), LastSuccessDate: at(test.ended), EtcdRevision: 7}
+			c := &v1beta2.EtcdCluster{}
+			c.Status.Restores, c.Status.LastBackup = test.restores, &v1beta2.LastBackup{Name: "b", Revision: 7, Time: at(test.ended)}
+			if got := ReplacedBy(c, b); (got != nil) != test.want {
+				t.Errorf("got %+v", got)
+			}
+		})
+	}
+}

@@ -77,6 +77,7 @@ func TestJobPolicy(t *testing.T) {
 	s.placedAsSaid(pods(resources.BackupAppName), resources.ContainerSave)
 
 	c.spoil(data)
+	c.awaitLastBackup(made.Name)
 	asked := postAs[v1beta2.EtcdRestore](c, "restore")
 	s.restored(asked.Name)
 	c.settle(1)

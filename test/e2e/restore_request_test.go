@@ -49,7 +49,7 @@ func TestRestoreSubresource(t *testing.T) {
 	made := postAs[v1beta2.EtcdBackup](c, "backup", onCall...)
 	backup := s.awaitBackup(s.ctx(), made.Name, "success", hasSucceeded)
 	c.spoil(data)
-	// A dry run finds the backup before the status of the cluster reports it.
+	c.awaitLastBackup(made.Name)
 	dry := postAs[v1beta2.EtcdRestore](c, "restore?dryRun=All", senior)
 	if from := dry.Spec.Backup; from == nil || from.Name != made.Name || ptr.Deref(from.Revision, 0) != backup.Status.EtcdRevision {
 		t.Errorf("a dry run names %+v", dry.Spec)
@@ -80,6 +80,14 @@ func TestRestoreSubresource(t *testing.T) {
 	s.must(s.checkStored(safety.Status.URI), "the pre-restore backup")
 	c.lostAndRestored(made.Name)
 	c.holds(data)
+}
+
+// awaitLastBackup waits until the status reports the backup that a restore without a source takes.
+func (c *cluster) awaitLastBackup(name string) {
+	c.Helper()
+	c.await(c.ctx(), "its last backup", func(object *clusterObject) bool {
+		return object.Status.LastBackup != nil && object.Status.LastBackup.Name == name
+	})
 }
 
 // lostAndRestored takes everything from a cluster and types what /health says then.

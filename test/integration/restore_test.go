@@ -17,7 +17,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// backedUp makes an EtcdBackup of a cluster that has just succeeded.
+// backedUp makes an EtcdBackup of a cluster that has just succeeded, and reports it as its last backup.
 func backedUp(t *testing.T, namespace, cluster, name string, revision int64) {
 	t.Helper()
 	backups := env.etcd.EtcdV1beta2().EtcdBackups(namespace)
@@ -36,6 +36,14 @@ func backedUp(t *testing.T, namespace, cluster, name string, revision int64) {
 		LastSuccessDate: metav1.NewTime(made.CreationTimestamp.Add(time.Minute)), URI: "pvc://backups/" + name + "/snapshot.db",
 	}
 	if _, err := backups.UpdateStatus(t.Context(), made, metav1.UpdateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	of, err := clustersIn(namespace).Get(t.Context(), cluster, metav1.GetOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	of.Status.LastBackup = &v1beta2.LastBackup{Name: name, Time: made.Status.LastSuccessDate, Revision: revision, Verified: true}
+	if _, err := clustersIn(namespace).UpdateStatus(t.Context(), of, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"slices"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
@@ -32,7 +33,7 @@ type Restores interface {
 }
 
 // RestoreREST restores a cluster in place: it creates an EtcdRestore, which the controller
-// carries out. An empty request restores the newest good backup at the time of the request,
+// carries out. An empty request restores status.lastBackup at the time of the request,
 // and needs only the right to create etcdclusters/restore. A request that sets fields also
 // needs the right to create etcdrestores.
 type RestoreREST struct {
@@ -159,7 +160,7 @@ func (r *RestoreREST) endedRestores(ctx context.Context, cluster *v1beta2.EtcdCl
 	return ended, nil
 }
 
-// newRestore returns the EtcdRestore to create: the request, completed with the newest backup
+// newRestore returns the EtcdRestore to create: the request, completed with the last backup
 // if it names no source.
 func (r *RestoreREST) newRestore(ctx context.Context, cluster *v1beta2.EtcdCluster, request *v1beta2.EtcdRestore, name string) (*v1beta2.EtcdRestore, error) {
 	errs := validateRestoreRequest(cluster, &request.Spec)
@@ -175,7 +176,7 @@ func (r *RestoreREST) newRestore(ctx context.Context, cluster *v1beta2.EtcdClust
 		}
 		errs = append(errs, unfit...)
 	} else if restore.Spec.BackupStorageType == "" && restore.Spec.RestoreSource == (v1beta2.RestoreSource{}) {
-		missing, err := r.useNewestBackup(ctx, cluster, &restore.Spec)
+		missing, err := r.useLastBackup(ctx, cluster, &restore.Spec)
 		if err != nil {
 			return nil, err
 		}
@@ -200,47 +201,48 @@ func validateRestoreRequest(cluster *v1beta2.EtcdCluster, spec *v1beta2.RestoreS
 	return errs
 }
 
-// useNewestBackup sets the source to the newest good backup of the cluster, by name and
-// revision. With the name alone the source could become the next scheduled backup, which may
-// hold the very change that the restore is to undo.
-func (r *RestoreREST) useNewestBackup(ctx context.Context, cluster *v1beta2.EtcdCluster, spec *v1beta2.RestoreSpec) (field.ErrorList, error) {
+// useLastBackup sets the source to status.lastBackup of the cluster, by name and revision. With the name alone the source
+// could become the next scheduled backup, which may hold the very change that the restore is to undo. The controller
+// chooses the last backup, by the clock of Kubernetes; the clock of this machine may be wrong.
+func (r *RestoreREST) useLastBackup(ctx context.Context, cluster *v1beta2.EtcdCluster, spec *v1beta2.RestoreSpec) (field.ErrorList, error) {
 	list, err := listBackups(ctx, r.backups)
 	if err != nil {
 		return nil, err
 	}
-	var backups []*v1beta2.EtcdBackup
-	for i := range list.Items {
-		if b := &list.Items[i]; resources.IsBackupFor(cluster, b) {
-			backups = append(backups, b)
-		}
-	}
-	path := field.NewPath("spec")
 	missing := func(why string) field.ErrorList {
-		return field.ErrorList{field.Required(path.Child("backup"), fmt.Sprintf(
+		return field.ErrorList{field.Required(field.NewPath("spec", "backup"), fmt.Sprintf(
 			"%s; name an EtcdBackup (kubectl -n %s get etcdbackups lists them), or set spec.backupStorageType and the backup location", why, cluster.Namespace))}
 	}
-	last := resources.LastBackup(cluster, backups, time.Now())
+	last := cluster.Status.LastBackup
 	switch err := resources.Restorable(last, spec.Decryption != nil); {
 	case errors.Is(err, resources.ErrBackupEncrypted):
 		return field.ErrorList{encryptedBackup("the newest backup of", last.Name)}, nil
 	case err != nil:
 		return missing(err.Error()), nil
 	}
-	for _, b := range backups {
-		if resources.StoredAt(b, last) == "" {
-			continue
-		}
-		_, _, version := resources.BackupOfRevision(b, &last.Revision, cluster, time.Now())
-		if unfit := unfitVersion(cluster, b.Name, version); unfit != nil {
-			return unfit, nil
-		}
-		spec.Backup = &v1beta2.BackupReference{Name: last.Name, Revision: ptr.To(last.Revision)}
-		warning.AddWarning(ctx, "", fmt.Sprintf("The cluster is restored from EtcdBackup %s of %s, revision %d. Later writes are only in the pre-restore backup, which needs a member that responds.",
-			last.Name, last.Time.UTC().Format(time.RFC3339), last.Revision))
-		if last.Unconfirmed {
-			warning.AddWarning(ctx, "", "No quorum confirmed that backup, so it may lack the newest writes, and no confirmed backup that the EtcdBackups know has as many.")
-		}
-		return nil, nil
+	i := slices.IndexFunc(list.Items, func(b v1beta2.EtcdBackup) bool {
+		uri, _ := resources.StoredAt(&b, last)
+		return uri != "" && resources.IsBackupFor(cluster, &b)
+	})
+	if i < 0 {
+		return missing(fmt.Sprintf("EtcdBackup %s, which made the newest backup, does not exist any more", last.Name)), nil
 	}
-	return missing(fmt.Sprintf("EtcdBackup %s, which made the newest backup, does not exist any more", last.Name)), nil
+	b := &list.Items[i]
+	if b.DeletionTimestamp != nil {
+		return missing(fmt.Sprintf("EtcdBackup %s, which made the newest backup, is being deleted", last.Name)), nil
+	}
+	if restore := resources.ReplacedBy(cluster, b); restore != nil {
+		return nil, r.conflict(cluster.Name, "status.lastBackup still names a backup of data that EtcdRestore %s has replaced; send the request again in a few seconds, or name a backup in spec.backup", restore.Name)
+	}
+	_, version := resources.StoredAt(b, last)
+	if unfit := unfitVersion(cluster, b.Name, version); unfit != nil {
+		return unfit, nil
+	}
+	spec.Backup = &v1beta2.BackupReference{Name: last.Name, Revision: ptr.To(last.Revision)}
+	warning.AddWarning(ctx, "", fmt.Sprintf("The cluster is restored from EtcdBackup %s of %s, revision %d. Later writes are only in the pre-restore backup, which needs a member that responds.",
+		last.Name, last.Time.UTC().Format(time.RFC3339), last.Revision))
+	if last.Unconfirmed {
+		warning.AddWarning(ctx, "", "No quorum confirmed that backup, so it may lack the newest writes, and no confirmed backup that the EtcdBackups know has as many.")
+	}
+	return nil, nil
 }

@@ -123,6 +123,7 @@ func TestRestoreCreatesAnEtcdRestore(t *testing.T) {
 		b.Annotations = map[string]string{resources.AnnotationPreRestoreBackup: "r"}
 	})
 	backedUp(t, backups, create(t, storage, valid("b")), "other", 4*time.Minute)
+	report(t, storage, backups, "a")
 
 	dry, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}, metav1.DryRunAll)
 	if err != nil || dry.Name == "" || dry.Spec.Backup == nil || dry.Spec.Backup.Name != "newest" {
@@ -170,33 +171,6 @@ func TestRestoreCreatesAnEtcdRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreOfTheRestoredBackup: after a restore, a request without a source restores the same backup again, and not a
-// newer one of the data that the restore has replaced.
-func TestRestoreOfTheRestoredBackup(t *testing.T) {
-	t.Parallel()
-	storage, backups, _ := withRestores(t)
-	a := create(t, storage, valid("a")).DeepCopy()
-	at := func(minutes int) metav1.Time {
-		return metav1.NewTime(a.CreationTimestamp.Add(time.Duration(minutes) * time.Minute))
-	}
-	backedUp(t, backups, a, "nightly", 3*time.Minute, func(b *v1beta2.EtcdBackup) {
-		b.Status.History = []v1beta2.BackupRecord{
-			{Succeeded: true, Verified: true, Revision: 180, StartTime: at(3), CompletionTime: ptr.To(at(3)), URI: b.Status.URI},
-			{Succeeded: true, Verified: true, Revision: 60, StartTime: at(1), CompletionTime: ptr.To(at(1)), URI: "pvc://backups/nightly/old"},
-		}
-	})
-	a.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly", Revision: 180, Time: at(3), Verified: true}
-	a.Status.Restores = []v1beta2.ClusterRestore{{Name: "r", UID: "r", Backup: "nightly", Revision: 60, Time: ptr.To(at(4))}}
-	write(t, storage.Status, "etcdclusters", a, "a")
-	made, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{}, metav1.DryRunAll)
-	if err != nil {
-		t.Fatal(err)
-	}
-	if from := made.Spec.Backup; from == nil || from.Name != "nightly" || ptr.Deref(from.Revision, 0) != 60 {
-		t.Errorf("restores %+v", from)
-	}
-}
-
 // TestRestoreFromNamedSource checks that a source in the request is used unchanged.
 func TestRestoreFromNamedSource(t *testing.T) {
 	t.Parallel()
@@ -241,6 +215,11 @@ func TestRestoreRejects(t *testing.T) {
 	backedUp(t, backups, create(t, storage, valid("doubtful")), "unread", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.Verified = false })
 	backedUp(t, backups, create(t, storage, valid("sealed")), "age", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.URI += ".age" })
 	backedUp(t, backups, create(t, storage, valid("reborn")), "earlier", -time.Minute)
+	backedUp(t, backups, create(t, storage, valid("leaving")), "ending", time.Minute, func(b *v1beta2.EtcdBackup) { b.Finalizers = []string{"example.com/wait"} })
+	report(t, storage, backups, "a", "ahead", "bare", "doubtful", "sealed", "reborn", "leaving")
+	if _, _, err := backups.EtcdBackup.Delete(registrytest.Context(t.Context(), ns, "etcdbackups", ""), "ending", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	paused := valid("paused")
 	paused.Spec.Paused = true
 	create(t, storage, paused)
@@ -271,6 +250,7 @@ func TestRestoreRejects(t *testing.T) {
 		{"newest backup that was not verified is rejected", "doubtful", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup unread, was not verified"}},
 		{"backup of an earlier cluster of the same name is rejected", "reborn", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known"}},
 		{"backup whose EtcdBackup does not exist is rejected", "orphan", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup deleted, which made the newest backup, does not exist any more", "backupStorageType"}},
+		{"backup whose EtcdBackup is being deleted is rejected", "leaving", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup ending, which made the newest backup, is being deleted"}},
 		{"encrypted backup without identities is rejected", "sealed", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.decryption:", "EtcdBackup age", "ageIdentitiesSecret"}},
 		{"EtcdBackup that does not exist is rejected", "a", spec(v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "nope"}}), apierrors.IsInvalid, []string{"spec.backup.name:", "nope", "does not exist", "get etcdbackups"}},
 		{"EtcdBackup without a backup that succeeded is rejected", "a", spec(v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "failed"}}), apierrors.IsInvalid, []string{"spec.backup.name:", "no backup that succeeded"}},
@@ -313,6 +293,7 @@ func TestRestoreRequestsAreSerialized(t *testing.T) {
 	a, b := create(t, storage, valid("a")), create(t, storage, valid("b"))
 	backedUp(t, backups, a, "of-a", time.Minute)
 	backedUp(t, backups, b, "of-b", time.Minute)
+	report(t, storage, backups, "a", "b")
 	release, err := storage.Restore.inFlight.begin(a, "restore")
 	if err != nil {
 		t.Fatal(err)
@@ -342,6 +323,7 @@ func TestTwoServersCreateOneRestore(t *testing.T) {
 	t.Parallel()
 	storage, backups, restores := withRestores(t)
 	backedUp(t, backups, create(t, storage, valid("a")), "good", time.Minute)
+	report(t, storage, backups, "a")
 	other := &RestoreREST{actionREST: storage.Restore.actionREST, clusters: storage.Restore.clusters, backups: storage.Restore.backups, restores: staleRestores{storage.Restore.restores}}
 	made, err := askRestore(t, storage, "a", &v1beta2.EtcdRestore{})
 	if err != nil {

@@ -142,6 +142,7 @@ func TestRestoreChoosesOnlyTheMoment(t *testing.T) {
 	a := create(t, storage, valid("a"))
 	backedUp(t, backups, a, "good", time.Minute)
 	backedUp(t, backups, a, "older", time.Second)
+	report(t, storage, backups, "a")
 	older := v1beta2.RestoreSpec{Backup: &v1beta2.BackupReference{Name: "older"}}
 	for _, test := range []struct {
 		name  string
