@@ -36,7 +36,7 @@ func TestRecoveryInput(t *testing.T) {
 		Desired:  recovery.Desired{Cluster: "c", Size: 3, Automatic: true, Persistent: true, Version: "3.6.11"},
 		Recorded: o.Record.Recovery, Reported: o.Cluster.Status.Recovery, Begun: []string{"zero", "one"},
 		RecordedID: "c0ffee", ReplacedID: "c0ffee", Bootstrapped: true, LastBackup: &v1beta2.LastBackup{Name: "nightly"},
-		ClusterID: "c0ffee", Facts: diagnosisInput(&o),
+		QuorumLostFor: time.Hour, ClusterID: "c0ffee", Facts: diagnosisInput(&o),
 		Members: []recovery.Member{{ID: "1", Name: "a", Version: "3.5.21"}, {ID: "2", Name: "b", Version: testVersion}, {ID: "3", Name: "c", Version: testVersion}},
 		Pods: []recovery.Pod{
 			{Name: "a", Node: "node-a", Evidence: diagnosis.PodExists},
@@ -61,9 +61,9 @@ func TestRecoveryInput(t *testing.T) {
 		"no quorum confirmed what its EtcdRestore has stored": {func(o *Observed) {
 			o.RecoveryRestore = &v1beta2.RestoreStatus{
 				Conditions:       []metav1.Condition{{Type: "PreRestoreBackupRequired", Status: metav1.ConditionTrue}},
-				PreRestoreBackup: &v1beta2.PreRestoreBackup{Unconfirmed: true, Time: metav1.NewTime(testNow)},
+				PreRestoreBackup: &v1beta2.PreRestoreBackup{Unconfirmed: true, RaftIndex: 80, Time: metav1.NewTime(testNow)},
 			}
-		}, func(in *recovery.Input) { in.Unconfirmed = true }},
+		}, func(in *recovery.Input) { in.Unconfirmed, in.BackedUp = true, 80 }},
 		"no recovery member":                 {func(o *Observed) { o.RecoveryMember.Pod = nil }, func(in *recovery.Input) { in.RecoveryMember.Pod = nil }},
 		"a recovery member of another time":  {func(o *Observed) { o.RecoveryMember.Pod.Template = "before" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
 		"a recovery member of another image": {func(o *Observed) { o.RecoveryMember.Pod.Outdated = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
