@@ -129,7 +129,7 @@ func (o *Observed) untilAnotherBackup() time.Duration {
 // no member without a PVC may have more.
 func (o *Observed) hasPreRestoreBackup() bool {
 	c := o.Restore.Status.PreRestoreBackup
-	if !c.IsFresh(o.Now) || c.Time.Before(&o.Cluster.CreationTimestamp) {
+	if !c.IsFresh(o.Now) || c.Time.Time.Before(resources.CreatedAt(o.Cluster, o.Now)) {
 		return false // too old, or of an earlier cluster with this name
 	}
 	if c.Unconfirmed && (o.hasQuorum() || o.unstored(c.RaftIndex) != "") {

@@ -389,6 +389,7 @@ func TestPreRestoreBackupIsMadeAgain(t *testing.T) {
 		"its EtcdBackup no longer exists":     {[]func(*Observed){old, filling, asked, fromBackup(nil), func(o *Observed) { o.Backup = nil }}, "Restoring: wait NoLocationForPreRestoreBackup", true},
 		"a user does without":                 {[]func(*Observed){old, filling, asked, suspended}, "Restoring: wait Filling", false},
 		"it is fresh":                         {[]func(*Observed){fresh, filling, asked}, "Restoring: wait Filling", false},
+		"fresh, the cluster of the future":    {[]func(*Observed){fresh, filling, asked, madeAt(epoch.AddDate(1, 0, 0))}, "Restoring: wait Filling", false},
 		"a quorum has confirmed none":         {[]func(*Observed){copiedUnconfirmed, filling, asked, quorumLostIs(corev1.ConditionFalse)}, "Restoring: " + again, false},
 		"the recovery is cancelled":           {[]func(*Observed){old, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), asked}, "Restoring: wait Filling", true},
 		"the members are lost by now":         {[]func(*Observed){old, filling, asked, away, quorumLost(time.Hour)}, "Restoring: wait Filling", true},
