@@ -13,6 +13,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Bounds of the history, whatever the retention. Of older backups the store alone
@@ -111,7 +112,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 	}
 	history = append([]v1beta2.BackupRecord{made}, history...)
 	if j := o.job(a); j != nil && j.Pruner != nil && outcome.Warning == "" {
-		expired := Expired(dated(history), j.retention(), earlier(o.Now, a.ScheduledTime))
+		expired := Expired(resources.Dated(history), j.retention(), earlier(o.Now, a.ScheduledTime))
 		history = without(history, slices.DeleteFunc(expired, func(r v1beta2.BackupRecord) bool { return !j.Pruner.Endangers(r.URI) }))
 	}
 	status.History = bounded(history)
@@ -124,20 +125,6 @@ func earlier(a, b time.Time) time.Time {
 		return b
 	}
 	return a
-}
-
-// dated returns a history, the newest first, in which no record is later than the one before it. A clock that was ahead
-// would make its record the newest one for as long as it was ahead, and let each new record expire at once.
-func dated(history []v1beta2.BackupRecord) []v1beta2.BackupRecord {
-	history = slices.Clone(history)
-	for i := 1; i < len(history); i++ {
-		r, newer := &history[i], &history[i-1]
-		if r.StartTime.After(newer.StartTime.Time) {
-			r.StartTime = newer.StartTime
-			r.CompletionTime = newer.CompletionTime
-		}
-	}
-	return history
 }
 
 // without returns a history without what the agent has deleted. The agent judges what is in the store by the same rules,
