@@ -27,7 +27,7 @@ func (c *Cluster) Newer(index int64) string {
 	return ""
 }
 
-// Unstored says which member does not respond, has a pod and no PVC, so that writes which only it has end with its pod;
+// Unstored says which member does not respond, and has a pod and no PVC: writes which only it has end with its pod. It is
 // empty if there is none, or if the quorum was lost UnstoredGrace ago.
 func (c *Cluster) Unstored(lostFor time.Duration) string {
 	if lostFor >= UnstoredGrace {

@@ -17,7 +17,7 @@ import (
 // spec and the member list name, and a user writes both.
 const MaxTakeOvers = 64
 
-// takeOvers holds a place for each cluster that takes over an etcd, until the last old member has gone. Without places it
+// takeOvers holds a place for each cluster that takes over an etcd, until there is no old member any more. Without places it
 // bounds nothing.
 type takeOvers struct {
 	places *share.Limiter

@@ -16,7 +16,7 @@ import (
 )
 
 // TestTakeOversAreShared: a user writes the endpoints that the controller keeps connections to, so a namespace has a share
-// of them. A cluster keeps its place until its old members have gone or it has.
+// of them. A cluster keeps its place until it has no old members, or is deleted.
 func TestTakeOversAreShared(t *testing.T) {
 	t.Parallel()
 	r := newReconciler(Config{TakeOvers: share.NewLimiter(share.Divided(4))})

@@ -168,8 +168,8 @@ func (in *Input) keepOldMembers(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	return Decision{}, false
 }
 
-// unstored says which old member does not respond, and may have writes that are neither on a PVC nor in a pre-restore
-// backup that a quorum confirmed; empty if none does, or if a user does without.
+// unstored says which old member does not respond and may have writes that nothing stores: neither a PVC, nor a pre-restore
+// backup that a quorum confirmed. It is empty if there is none, or if a user does without.
 func (in *Input) unstored(r *v1beta2.RecoveryStatus) string {
 	if r.Trigger != v1beta2.RecoveryTriggerRestore || in.Linearizable || !in.Unconfirmed && !r.OnlyIfUnresponsive {
 		return ""

@@ -136,7 +136,8 @@ func (o *Observed) hasPreRestoreBackup() bool {
 		return false
 	}
 	r := o.Cluster.Status.Recovery
-	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) // a restore since then has changed everything
+	// A recovery since then has changed everything. One of the future ended before a clock was set back.
+	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) || resources.IsFuture(r.CompletionTime.Time, o.Now)
 }
 
 // unstored says what a backup may lack that has the log up to an index; empty if nothing. See diagnosis.Cluster.

@@ -203,6 +203,7 @@ func TestPreRestoreBackup(t *testing.T) {
 		"the cluster is younger than the backup":    {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second))}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"the cluster is as old as the backup":       {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch)}, ask},
 		"a restore ended after it":                  {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(time.Second))}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
+		"a restore ended at a time of the future":   {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(24 * time.Hour))}, ask},
 		"a restore ended before it":                 {[]func(*Observed){uncopied, copied(epoch), over2(epoch.Add(-time.Second))}, ask},
 	} {
 		t.Run(name, func(t *testing.T) {
