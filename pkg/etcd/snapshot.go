@@ -55,9 +55,9 @@ type Snapshot struct {
 	total    int64
 }
 
-// SnapshotSources returns the members to ask for a snapshot, the best first: voters that are
-// not behind and follow a leader, followers before the leader, then the others by how much they
-// have. Without a leader that is every member: a learner may have more than each voter. Members
+// SnapshotSources returns the members to ask for a snapshot, the best first. Voters that are not
+// behind and follow a leader come first, followers before the leader, then the others by how much
+// they have. Without a leader that is every member: a learner may have more than each voter. Members
 // that do not respond, and those that have found their data corrupt, are left out. The error is
 // ErrUnavailable or ErrCorrupt if no member remains.
 func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {

@@ -22,8 +22,8 @@ type goodBackup struct {
 	uri, sha256, version string
 }
 
-// Dated returns the history of an EtcdBackup, the newest record first, in which no record began later than the one before
-// it: the order of a history is that in which the backups were made. A clock that was ahead would make its record the
+// Dated returns the history of an EtcdBackup, the newest record first. No record of it began later than the record before
+// it, because the order of a history is that in which the backups were made. A clock that was ahead would make its record the
 // newest one for as long as it was ahead, and let each new record expire at once. After a clock that was behind, the
 // records from before that would count as newer.
 func Dated(history []v1beta2.BackupRecord) []v1beta2.BackupRecord {

@@ -188,7 +188,7 @@ func removeLabels(cluster *v1beta2.EtcdCluster, volumes []Found, names string) s
 }
 
 // unprotectFirst comes before a remedy that ends in the deletion of an object of an earlier cluster; empty if
-// the object is not protected. An object without the labels of this cluster may be that of another one that exists, which
+// the object is not protected. An object without the labels of this cluster may be that of another cluster, which
 // would protect it again.
 func unprotectFirst(o *Observed, kind ObjectKind, name string) string {
 	if !slices.ContainsFunc(o.Found, func(f Found) bool { return f.Kind == kind && f.Name == name && f.Protected && f.Labelled }) {

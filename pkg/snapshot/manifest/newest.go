@@ -52,7 +52,7 @@ func Newest(backups []Candidate) int {
 	return newest
 }
 
-// mostWrites returns the sure backup with most writes of the lineage of this one. The clock that dates it may have been ahead.
+// mostWrites returns the sure backup with most writes of the lineage of the newest, whose clock may have been ahead.
 func mostWrites(backups []Candidate, newest int) int {
 	most := newest
 	for i, c := range backups {
