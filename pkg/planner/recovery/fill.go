@@ -136,53 +136,6 @@ func (in *Input) respondingMember() string {
 	}
 }
 
-// beginCutover records that the old members go, unless one of them may serve unseen.
-func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
-	if d, keeps := in.keepOldMembers(r); keeps {
-		return d
-	}
-	next := in.unlessStored(r).DeepCopy()
-	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""
-	next.OldMembers = in.oldMembers(r)
-	return Decision{Step: BeginCutover{Recovery: *next}}
-}
-
-// keepOldMembers waits while an old member may serve unseen, or may have writes that nothing stores. It decides before the
-// cutover begins and, for a restore, once more before the old members are fenced: much may have happened meanwhile.
-func (in *Input) keepOldMembers(r *v1beta2.RecoveryStatus) (Decision, bool) {
-	if unresponsive := in.unresponsivePods(); unresponsive != "" {
-		return waitForOldMembers(r, unresponsive, "Bring the node back. "+diagnosis.ConfirmNodeOff), true
-	}
-	if d, waits := in.awaitBackup(r); waits {
-		return d, true
-	}
-	r = in.unlessStored(r)
-	if unstored := in.unstored(r); unstored != "" {
-		return waitForOldMembers(r, unstored, "Bring the member back. If it cannot come back, delete its pod: what only it has acknowledged is lost then."), true
-	}
-	stored := r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive && !in.Unconfirmed
-	if unseen := in.Facts.UnseenQuorum(); !stored && unseen != "" {
-		return waitForOldMembers(r, unseen,
-			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then."), true
-	}
-	return Decision{}, false
-}
-
-// unstored says which old member does not respond and may have writes that nothing stores: neither a PVC, nor a pre-restore
-// backup that a quorum confirmed. It is empty if there is none, or if a user does without.
-func (in *Input) unstored(r *v1beta2.RecoveryStatus) string {
-	if r.Trigger != v1beta2.RecoveryTriggerRestore || in.Linearizable || !in.Unconfirmed && !r.OnlyIfUnresponsive {
-		return ""
-	}
-	return in.Facts.Unstored(in.QuorumLostFor)
-}
-
-// waitForOldMembers says why the old members are not decommissioned yet.
-func waitForOldMembers(r *v1beta2.RecoveryStatus, why, remedy string) Decision {
-	return wait(OnEvent, v1beta2.ReasonOldMemberMayRun,
-		"recovery member "+r.RecoveryMember+" is ready, and the old members are not replaced yet: "+why, remedy)
-}
-
 // unresponsivePods lists the pods that may run without Kubernetes knowing: those that should
 // have ended and have not, and those on a node that is not ready. It is empty if there are
 // none. Such members may serve clients, as a quorum, on the other side of a partition.
