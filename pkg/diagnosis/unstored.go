@@ -17,10 +17,10 @@ import (
 const UnstoredGrace = 15 * time.Minute
 
 // Newer says which member responds and has read more of the log than up to index, where a backup ends that no quorum
-// confirmed; empty if there is none. Another backup has what that member has.
+// confirmed; empty if there is none. Another backup has what that member has. Learners do not count: no backup is of one.
 func (c *Cluster) Newer(index int64) string {
 	for _, m := range c.RankSources() {
-		if m.Name != c.RecoveryMember && m.RaftIndex > index {
+		if m.Name != c.RecoveryMember && !m.isLearner() && m.RaftIndex > index {
 			return fmt.Sprintf("member %s has the log up to index %d and that backup up to %d, so that it may have newer writes", m.Name, m.RaftIndex, index)
 		}
 	}

@@ -33,8 +33,8 @@ type fakeServer struct {
 	// late is how long the status takes; hangs is true for a server that completes no read.
 	late  time.Duration
 	hangs bool
-	// leaderless members know no leader.
-	leaderless bool
+	// leaderless members know no leader. A learner does not vote.
+	leaderless, learner bool
 	// statuses counts the questions for the status, calls has the others.
 	statuses atomic.Int64
 	mu       sync.Mutex
@@ -52,7 +52,7 @@ func (f *fakeServer) Status(ctx context.Context, _ *pb.StatusRequest) (*pb.Statu
 	if f.late > 0 && !pause(ctx, f.late) {
 		return nil, ctx.Err()
 	}
-	response := &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index}
+	response := &pb.StatusResponse{Header: &pb.ResponseHeader{MemberId: 1}, Leader: 1, Version: f.version, RaftIndex: f.index, IsLearner: f.learner}
 	if f.leaderless {
 		response.Leader = 0
 	}
@@ -443,6 +443,21 @@ func TestSnapshotSourcesWithoutLeader(t *testing.T) {
 		}
 		if got := strings.Join(names, " "); err != nil || got != want {
 			t.Errorf("%s, want %s: %v", got, want, err)
+		}
+	}
+}
+
+// TestSnapshotOfALearner: a recovery may continue from a learner, which is then the only member that it names. Otherwise no
+// snapshot is of a learner.
+func TestSnapshotOfALearner(t *testing.T) {
+	t.Parallel()
+	p := NewPool(PoolConfig{})
+	defer p.Close()
+	learner, voter := (&fakeServer{learner: true, index: 9}).serve(t, "l"), (&fakeServer{index: 8}).serve(t, "v")
+	for want, endpoints := range map[string][]Endpoint{"l": {learner}, "v": {learner, voter}} {
+		sources, err := p.Client(Target{Endpoints: endpoints}).SnapshotSources(t.Context())
+		if err != nil || len(sources) != 1 || sources[0].Name != want {
+			t.Errorf("%+v, want %s: %v", sources, want, err)
 		}
 	}
 }

@@ -57,9 +57,10 @@ type Snapshot struct {
 
 // SnapshotSources returns the members to ask for a snapshot, the best first. Voters that are not
 // behind and follow a leader come first, followers before the leader, then the others by how much
-// they have. Without a leader that is every member: a learner may have more than each voter. Members
-// that do not respond, and those that have found their data corrupt, are left out. The error is
-// ErrUnavailable or ErrCorrupt if no member remains.
+// they have. A learner may have hardly any data, so it is left out unless it is the only member
+// of the target, which a recovery has chosen. Members that do not respond, and those that have
+// found their data corrupt, are left out, too. The error is ErrUnavailable or ErrCorrupt if no
+// member remains.
 func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	const op = "find a member to take a snapshot of"
 	var candidates []response
@@ -69,6 +70,8 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 		switch {
 		case a.err != nil:
 			unresponsive = errors.Join(unresponsive, a.err)
+		case a.health.Learner && len(c.target.Endpoints) > 1:
+			unresponsive = errors.Join(unresponsive, &Error{Op: op, Member: a.endpoint.Name, Kind: ErrLearner})
 		case slices.Contains(a.health.Alarms, Alarm{MemberID: a.health.ID, Type: AlarmCorrupt}):
 			corrupt = &Error{Op: op, Member: a.endpoint.Name, Kind: ErrCorrupt}
 		default:
@@ -85,7 +88,7 @@ func (c *Client) SnapshotSources(ctx context.Context) ([]Endpoint, error) {
 	}
 	order := func(a response) int {
 		switch {
-		case a.health.Progress()+snapshotLag < newest, a.health.Leader == 0, a.health.Learner:
+		case a.health.Progress()+snapshotLag < newest, a.health.Leader == 0:
 			return 2
 		case a.health.Leader == a.health.ID:
 			return 1

@@ -148,11 +148,17 @@ func newestGood(b *v1beta2.EtcdBackup, now time.Time) *goodBackup {
 func (g *goodBackup) isOf(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup, now time.Time) bool {
 	restore := LastRestore(c)
 	switch {
-	case BackupOf(b, c.Name) && !g.made.Before(CreatedAt(c, now)) && (restore == nil || !g.started.Before(restore.Time.Time)):
+	case BackupOf(b, c.Name) && !g.made.Before(CreatedAt(c, now)) && (restore == nil || !g.started.Before(restore.Time.Time) && !g.isBelow(restore)):
 		return true
 	default:
 		return restore != nil && g.Name == restore.Backup && g.Revision == restore.Revision && !g.made.After(restore.Time.Time)
 	}
+}
+
+// isBelow is true of a backup whose revision is below all that the cluster has had since a restore raised it. No clock says
+// so, and one that was set back may have dated the restore before such a backup.
+func (g *goodBackup) isBelow(restore *v1beta2.ClusterRestore) bool {
+	return restore.RevisionBump > 0 && g.Revision < restore.Revision+restore.RevisionBump
 }
 
 // isReplaced is true of a backup in the status of the cluster if a restore has replaced its data, or may have: nothing

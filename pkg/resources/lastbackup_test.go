@@ -76,6 +76,11 @@ func TestLastBackup(t *testing.T) {
 	restored := func(backup string, revision int64) []v1beta2.ClusterRestore {
 		return []v1beta2.ClusterRestore{{Name: "under way"}, {Name: "r", Backup: backup, Revision: revision, Time: ptr.To(at(10))}, {Name: "earlier", Backup: "b", Revision: 9, Time: ptr.To(at(1))}}
 	}
+	raised := func(by int64) []v1beta2.ClusterRestore {
+		list := restored("a", 5)
+		list[1].RevisionBump = by
+		return list
+	}
 	scheduled := func(name string, minutes ...int) *v1beta2.EtcdBackup {
 		b := made(name, minutes[0])
 		for _, m := range minutes {
@@ -139,12 +144,14 @@ func TestLastBackup(t *testing.T) {
 		"the restored one of a schedule": {
 			known: &v1beta2.LastBackup{Name: "s", Time: at(9), Revision: 9}, backups: []*v1beta2.EtcdBackup{scheduled("s", 9, 7, 5)}, restores: restored("s", 5), want: "s of 5",
 		},
-		"the first one after a restore":                      {known: &v1beta2.LastBackup{Name: "s", Time: at(5), Revision: 5}, backups: []*v1beta2.EtcdBackup{scheduled("s", 12, 9, 7, 5)}, restores: restored("s", 5), want: "s of 12"},
-		"not one that was begun before a restore":            {backups: []*v1beta2.EtcdBackup{made("a", 5), since(made("b", 11), 9)}, restores: restored("a", 5), want: "a"},
-		"not one that runs after a restore":                  {backups: []*v1beta2.EtcdBackup{running(made("b", 9), 12)}, restores: restored("a", 5), want: ""},
-		"the restored one, though its EtcdBackup is deleted": {known: &v1beta2.LastBackup{Name: "a", Time: at(5), Revision: 5}, restores: restored("a", 5), want: "a"},
-		"none after a restore of a place in a store":         {known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 9}, backups: []*v1beta2.EtcdBackup{made("b", 9)}, restores: restored("", 5), want: ""},
-		"the data that a restore has brought back":           {known: &v1beta2.LastBackup{Name: "a", Time: at(5), Revision: 5}, backups: []*v1beta2.EtcdBackup{made("a", 5), preRestore(made("p", 9))}, restores: restored("p", 9), want: "p"},
+		"the first one after a restore":                           {known: &v1beta2.LastBackup{Name: "s", Time: at(5), Revision: 5}, backups: []*v1beta2.EtcdBackup{scheduled("s", 12, 9, 7, 5)}, restores: restored("s", 5), want: "s of 12"},
+		"not one of replaced data that a wrong clock dates after": {backups: []*v1beta2.EtcdBackup{made("a", 5), made("y", 12)}, restores: raised(8), want: "a"},
+		"one of the data that a restore has raised":               {backups: []*v1beta2.EtcdBackup{made("a", 5), made("y", 12)}, restores: raised(7), want: "y"},
+		"not one that was begun before a restore":                 {backups: []*v1beta2.EtcdBackup{made("a", 5), since(made("b", 11), 9)}, restores: restored("a", 5), want: "a"},
+		"not one that runs after a restore":                       {backups: []*v1beta2.EtcdBackup{running(made("b", 9), 12)}, restores: restored("a", 5), want: ""},
+		"the restored one, though its EtcdBackup is deleted":      {known: &v1beta2.LastBackup{Name: "a", Time: at(5), Revision: 5}, restores: restored("a", 5), want: "a"},
+		"none after a restore of a place in a store":              {known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 9}, backups: []*v1beta2.EtcdBackup{made("b", 9)}, restores: restored("", 5), want: ""},
+		"the data that a restore has brought back":                {known: &v1beta2.LastBackup{Name: "a", Time: at(5), Revision: 5}, backups: []*v1beta2.EtcdBackup{made("a", 5), preRestore(made("p", 9))}, restores: restored("p", 9), want: "p"},
 		"no backup of another cluster after its data was restored": {
 			backups: []*v1beta2.EtcdBackup{of("d", scheduled("s", 12, 5))}, restores: restored("s", 5), want: "s of 5",
 		},

@@ -265,6 +265,9 @@ func persist(o *Observed) {
 }
 
 // noQuorum makes the member list one that could not be read.
+// noResponse: no member responds, so none says its cluster ID.
+func noResponse(o *Observed) { o.Etcd.ClusterID = 0 }
+
 func noQuorum(o *Observed) { o.Etcd.Linearizable, o.Etcd.Err = false, "deadline exceeded" }
 
 // neverServed makes the cluster one that has never served: nothing is recorded.

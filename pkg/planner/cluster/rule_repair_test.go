@@ -19,6 +19,7 @@ func TestRuleRepair(t *testing.T) {
 		{"a learner without a volume is left alone", 2, "a:noleader b:learner,stale,down", edits(noQuorum), "quorum: wait NoLeader"},
 		{"its image does not exist", 1, "a:outdated,sick", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"the image of the next minor version does not exist", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
+		{"it is corrected to one that exists, and no member responds", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse), "repair: UpgradePod a 3.7.3 idle"},
 		{"the first pod of the next minor version has no container", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion), ranBefore(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"the same, and a status from before names an older version than that of the data", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid("3.5.27"), ranBefore(testVersion), wants("3.5.27")), "quorum: wait QuorumLost"},
 		{"the image of the next minor version may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "quorum: wait QuorumLost"},

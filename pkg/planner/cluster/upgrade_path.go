@@ -4,6 +4,8 @@
 package cluster
 
 import (
+	"strconv"
+
 	"k8s.io/apimachinery/pkg/util/version"
 
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -34,7 +36,17 @@ type upgradePath struct {
 }
 
 func upgradePathOf(o *Observed) upgradePath {
-	return upgradePath{memberVersions: versionsOf(o), desired: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: o.Etcd.ClusterID, decided: parse(o.Etcd.ClusterVersion)}
+	return upgradePath{memberVersions: versionsOf(o), desired: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: clusterIDOf(o), decided: parse(o.Etcd.ClusterVersion)}
+}
+
+// clusterIDOf is the cluster ID that members respond with; the recorded one while none responds, such as the only member
+// whose image cannot be pulled; 0 if neither is known.
+func clusterIDOf(o *Observed) uint64 {
+	recorded, err := strconv.ParseUint(o.Record.ClusterID, 16, 64)
+	if o.Etcd.ClusterID != 0 || err != nil {
+		return o.Etcd.ClusterID
+	}
+	return recorded
 }
 
 // NeedsClusterVersion is true if every member that responds runs a newer minor version than a member
