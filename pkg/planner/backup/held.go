@@ -69,7 +69,7 @@ const lossHold = 7 * 24 * time.Hour
 func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []string {
 	r := c.Status.Recovery
 	if r == nil || r.Trigger == v1beta2.RecoveryTriggerRestore || r.Phase == v1beta2.RecoveryPhaseAbandoned ||
-		b.Spec.EtcdCluster == nil || b.Spec.EtcdCluster.Name != c.Name || r.CompletionTime != nil && now.Sub(r.CompletionTime.Time) > lossHold {
+		resources.SourceOf(b) != c.Name || r.CompletionTime != nil && now.Sub(r.CompletionTime.Time) > lossHold {
 		return nil
 	}
 	var uris []string

@@ -43,6 +43,7 @@ func TestHeld(t *testing.T) {
 		recovery *v1beta2.RecoveryStatus
 		idle     bool
 		cutOff   bool
+		service  bool
 		most     bool
 		clock    map[int64]float64 // of revisions that a wrong clock has dated
 		want     string
@@ -66,6 +67,9 @@ func TestHeld(t *testing.T) {
 			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
 		}}},
 		"the last before a recovery from a survivor": {spec: named("x", nil), want: "3", recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
+		"the same, of an EtcdBackup that names the Service of the cluster": {spec: named("x", nil), service: true, want: "3", recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
 		}},
 		"the last of the survivor, and what a quorum confirmed": {spec: named("x", nil), cutOff: true, want: "2 3", recovery: &v1beta2.RecoveryStatus{
@@ -110,6 +114,9 @@ func TestHeld(t *testing.T) {
 				}
 			}
 			b.Status.LastSuccessDate = *b.Status.History[0].CompletionTime
+			if test.service {
+				b.Spec.EtcdCluster, b.Spec.EtcdEndpoints = nil, []string{"http://" + c.Name + "-client:2379"}
+			}
 			if test.cutOff { // no quorum confirmed backup 3
 				b = b.DeepCopy()
 				b.Status.History[2].Unconfirmed = true

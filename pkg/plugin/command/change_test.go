@@ -285,6 +285,10 @@ func TestRestore(t *testing.T) {
 				restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded, Revision: 81233, PreRestoreBackup: &v1beta2.PreRestoreBackup{Backup: "before"}})},
 			want: "Restore main-r is done: prod/main serves the data of revision 81233. EtcdBackup before has the data from before.",
 		},
+		"no quorum confirmed the pre-restore backup": {
+			states: []any{restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded, Revision: 81233, PreRestoreBackup: &v1beta2.PreRestoreBackup{Backup: "before", Unconfirmed: true}})},
+			want:   "has the data from before. No quorum confirmed it, so the PVCs of the old members are kept",
+		},
 		"a named one": {
 			args: []string{"--backup", "nightly", "--revision", "7"}, body: `"backup":{"name":"nightly","revision":7}`,
 			states: []any{restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed, Reason: "the hash differs"})},
@@ -307,6 +311,21 @@ func TestRestore(t *testing.T) {
 				"Restore of prod/main in place from EtcdBackup main-scheduled, revision 81233.", "The last backup is of 2026-03-04T03:00:00Z.", c.want)
 		})
 	}
+	t.Run("another backup was stored while the plan was read", func(t *testing.T) {
+		server := plugintest.New(t)
+		server.PutState(plugintest.Healthy())
+		revision := int64(81233)
+		server.On(http.MethodPost, clusterPath+"/restore", func(r *http.Request, _ []byte) any {
+			if r.URL.Query().Get("dryRun") == "" {
+				t.Error("it restores another backup than the one that the plan showed")
+			}
+			revision++
+			return &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "main-r"}, Spec: v1beta2.RestoreSpec{
+				Backup: &v1beta2.BackupReference{Name: "main-scheduled", Revision: ptr.To(revision)}}}
+		})
+		p := newTerminal(t, server, false)
+		p.expect(p.run("restore", "main", "-y"), failure.CodeFailed, "the plan was from EtcdBackup main-scheduled, revision 81234, and the last backup is EtcdBackup main-scheduled, revision 81235 by now")
+	})
 	t.Run("a revision without a backup", func(t *testing.T) {
 		p := newTerminal(t, plugintest.New(t), false)
 		p.expect(p.run("restore", "main", "--revision=3"), failure.CodeUsage, "--revision needs --backup")

@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/render"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // checked is what a check found: whether its condition is met, and why.
@@ -113,6 +114,10 @@ func (a *app) isBackedUp(cluster *v1beta2.EtcdCluster, oldest time.Duration) che
 	switch {
 	case !last.Verified:
 		return checked{why: text + ", and was not verified"}
+	case last.Unconfirmed:
+		return checked{why: text + ", and no quorum confirmed it: it may lack the newest writes"}
+	case resources.IsFuture(last.Time.Time, a.Clock.Now()):
+		return checked{why: fmt.Sprintf("the time of the last backup of %s, %s, is in the future, so its age is unknown", name, last.Time.UTC().Format(time.RFC3339))}
 	case age > oldest:
 		return checked{why: fmt.Sprintf("%s, which is more than %v", text, oldest)}
 	default:

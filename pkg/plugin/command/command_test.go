@@ -112,6 +112,9 @@ func TestCheck(t *testing.T) {
 	unverified := plugintest.Restoring()
 	none := plugintest.Healthy()
 	none.Cluster.Status.LastBackup = nil
+	unconfirmed, future := plugintest.Healthy(), plugintest.Healthy()
+	unconfirmed.Cluster.Status.LastBackup.Unconfirmed = true
+	future.Cluster.Status.LastBackup.Time = metav1.NewTime(future.Cluster.Status.LastBackup.Time.AddDate(1, 0, 0))
 	for name, c := range map[string]struct {
 		state *plugintest.State
 		line  string
@@ -124,6 +127,8 @@ func TestCheck(t *testing.T) {
 		"healthy in time":         {plugintest.Healthy(), "healthy main --timeout=1m", failure.CodeDone, "prod/main is Healthy"},
 		"backed up":               {plugintest.Healthy(), "backed-up main", failure.CodeDone, "the last backup of prod/main is main-scheduled, 9h old, verified"},
 		"backed up too long ago":  {plugintest.Healthy(), "backed-up main --max-age=1h", failure.CodeNotMet, "which is more than 1h0m0s"},
+		"backed up, no quorum":    {unconfirmed, "backed-up main", failure.CodeNotMet, "no quorum confirmed it"},
+		"backed up in the future": {future, "backed-up main", failure.CodeNotMet, "is in the future, so its age is unknown"},
 		"backed up, not verified": {unverified, "backed-up main", failure.CodeNotMet, "was not verified"},
 		"not backed up":           {none, "backed-up main", failure.CodeNotMet, "prod/main has no backup. Make one: kubectl etcd backup main -n prod"},
 		"upgraded":                {plugintest.Healthy(), "upgraded main", failure.CodeDone, "spec.version is 3.6.16"},
@@ -157,6 +162,32 @@ func TestVersion(t *testing.T) {
 	p.expect(p.run("version", "-o", "json"), failure.CodeDone, `"served": true`, `"kind": "Versions"`)
 	p = newTerminal(t, plugintest.New(t), false)
 	p.expect(p.run("version"), failure.CodeDone, "plugin      v", "Kubernetes does not say its version")
+}
+
+// TestSnapshotThatNoQuorumConfirmed: a copy that may lack the newest writes is no reason to delete the cluster.
+func TestSnapshotThatNoQuorumConfirmed(t *testing.T) {
+	data := bytes.Repeat([]byte("0123456789abcdef"), 32*100)
+	sum := sha256.Sum256(data)
+	snapshot := append(bytes.Clone(data), sum[:]...)
+	for member, code := range map[string]failure.Code{"": failure.CodeFailed, "--member=main-f9x4": failure.CodeDone} {
+		server := plugintest.New(t)
+		server.Put(clusterPath+"/proxy/snapshot", http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
+			w.Header().Set("Etcd-Member", "main-f9x4")
+			w.Header().Set("Etcd-Confirmed", "false")
+			w.Header().Set("Content-Length", fmt.Sprint(len(snapshot)))
+			_, _ = w.Write(snapshot) // the client may have closed the connection
+		}))
+		p := newTerminal(t, server, false)
+		args := []string{"snapshot", "save", "main", filepath.Join(t.TempDir(), "main.db")}
+		if member != "" {
+			args = append(args, member)
+		}
+		want := "Saved"
+		if code == failure.CodeFailed {
+			want = "no quorum confirmed that the member has every write"
+		}
+		p.expect(p.run(args...), code, want)
+	}
 }
 
 func TestSnapshotSave(t *testing.T) {

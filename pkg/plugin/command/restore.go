@@ -4,20 +4,27 @@
 package command
 
 import (
+	"cmp"
 	"context"
 	"errors"
 	"fmt"
 	"time"
 
 	"github.com/spf13/cobra"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 )
 
-// errRestore means that a restore failed.
-var errRestore = errors.New("the restore failed")
+var (
+	// errRestore means that a restore failed.
+	errRestore = errors.New("the restore failed")
+	// errOtherSource means that the backup which the plan showed is not the one that would be restored now.
+	errOtherSource = errors.New("nothing was restored, because another backup would be")
+)
 
 func (a *app) restoreCommand() *cobra.Command {
 	o, backup, revision := &changeOptions{}, "", int64(0)
@@ -57,6 +64,7 @@ func (a *app) restore(ctx context.Context, o *changeOptions, name, backup string
 		response, err := t.Etcd.EtcdV1beta2().EtcdClusters(t.cluster.Namespace).Restore(ctx, name, body, metav1.CreateOptions{DryRun: dry(dryRun)})
 		return response, failure.With(err, t.right("create", "etcdclusters/restore"))
 	}
+	shown := ""
 	return a.carryOut(ctx, o, t, change{
 		title:     "Restore of " + t.String(),
 		losesData: true,
@@ -65,16 +73,25 @@ func (a *app) restore(ctx context.Context, o *changeOptions, name, backup string
 			if err != nil {
 				return nil, err
 			}
+			shown = source(&planned.Spec)
 			lines := []string{
-				fmt.Sprintf("Restore of %s in place from %s.", t, source(&planned.Spec)),
+				fmt.Sprintf("Restore of %s in place from %s.", t, shown),
 				"  Writes after that backup are lost. The backup is verified before anything changes.",
 			}
-			if last := t.cluster.Status.LastBackup; last != nil && planned.Spec.Backup != nil && last.Name == planned.Spec.Backup.Name {
+			if last := t.cluster.Status.LastBackup; isOf(last, planned.Spec.Backup) {
 				lines = append(lines, fmt.Sprintf("  The last backup is of %s.", last.Time.UTC().Format(time.RFC3339)))
 			}
 			return lines, nil
 		},
 		request: func(ctx context.Context) (func(context.Context) (state, error), string, error) {
+			// A backup that was stored while the user read the plan may hold what the restore is to undo.
+			now, err := send(ctx, true)
+			if err != nil {
+				return nil, "", err
+			}
+			if source(&now.Spec) != shown {
+				return nil, "", fmt.Errorf("%w: the plan was from %s, and the last backup is %s by now; read the plan again, or name the backup with --backup and --revision", errOtherSource, shown, source(&now.Spec))
+			}
 			created, err := send(ctx, false)
 			if err != nil {
 				return nil, "", err
@@ -83,6 +100,11 @@ func (a *app) restore(ctx context.Context, o *changeOptions, name, backup string
 			return func(ctx context.Context) (state, error) { return lookAtRestore(ctx, t, created.Name) }, "", nil
 		},
 	})
+}
+
+// isOf is true if the last backup is the one that a restore names.
+func isOf(last *v1beta2.LastBackup, named *v1beta2.BackupReference) bool {
+	return last != nil && named != nil && last.Name == named.Name && ptr.Deref(named.Revision, last.Revision) == last.Revision
 }
 
 // source says from where a restore reads.
@@ -110,13 +132,24 @@ func lookAtRestore(ctx context.Context, t *target, name string) (state, error) {
 		outcome := fmt.Sprintf("Restore %s is done: %s serves the data of revision %d.", name, t, status.Revision)
 		if status.PreRestoreBackup != nil {
 			outcome += fmt.Sprintf(" EtcdBackup %s has the data from before.", status.PreRestoreBackup.Backup)
+			if status.PreRestoreBackup.Unconfirmed {
+				outcome += " No quorum confirmed it, so the PVCs of the old members are kept: one of them may have newer writes."
+			}
 		}
 		return state{done: true, outcome: outcome}, nil
 	default:
 		step := transfer(string(status.Phase), status.Progress)
-		if status.Reason != "" {
-			step.Text += ": " + status.Reason
+		if why := cmp.Or(status.Reason, describeWait(status)); why != "" {
+			step.Text += ": " + why
 		}
 		return state{step: step}, nil
 	}
+}
+
+// describeWait returns what a restore waits for; empty if it goes on.
+func describeWait(status *v1beta2.RestoreStatus) string {
+	if c := meta.FindStatusCondition(status.Conditions, "Progressing"); c != nil && c.Status == metav1.ConditionTrue {
+		return c.Message
+	}
+	return ""
 }

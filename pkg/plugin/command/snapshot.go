@@ -28,7 +28,12 @@ const (
 	// headerMember and headerRevision tell what a snapshot is of.
 	headerMember   = "Etcd-Member"
 	headerRevision = "Etcd-Revision"
+	// headerConfirmed is "false" if no quorum confirmed that the member has every write.
+	headerConfirmed = "Etcd-Confirmed"
 )
+
+// errUnconfirmed means that a snapshot was saved and may lack writes.
+var errUnconfirmed = errors.New("no quorum confirmed that the member has every write")
 
 func (a *app) snapshotCommand() *cobra.Command {
 	member := ""
@@ -76,6 +81,9 @@ func (a *app) saveSnapshot(ctx context.Context, name, file, member string) error
 		return err
 	}
 	line.End(a.Out, fmt.Sprintf("Saved %s: %s of member %s, revision %s, hash checked.", file, progress.Size(result.Bytes), from, response.Header.Get(headerRevision)))
+	if response.Header.Get(headerConfirmed) == "false" && member == "" {
+		return fmt.Errorf("%w: %s may lack the newest writes. Save it again when a quorum responds; --member %s copies what that member has", errUnconfirmed, file, from)
+	}
 	return nil
 }
 

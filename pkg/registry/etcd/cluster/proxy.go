@@ -141,6 +141,7 @@ func (r *ProxyREST) serve(ctx context.Context, w http.ResponseWriter, cluster *v
 	header.Set("Content-Disposition", fmt.Sprintf("attachment; filename=%q", source.Endpoint.Name+".db"))
 	header.Set("Etcd-Member", source.Endpoint.Name)
 	header.Set("Etcd-Revision", strconv.FormatInt(source.Revision, 10))
+	header.Set("Etcd-Confirmed", strconv.FormatBool(source.Confirmed))
 	w.WriteHeader(http.StatusOK)
 
 	// The encoder returns an error at the end if the hash of the snapshot is wrong.

@@ -233,7 +233,7 @@ func TestSnapshotIsStreamed(t *testing.T) {
 				t.Errorf("%s: %d, %d bytes of %d, %v", path, response.code, len(got), len(raw), err)
 			}
 			for name, want := range map[string]string{
-				"Content-Length": strconv.Itoa(len(got)), "Content-Type": "application/octet-stream", "Etcd-Member": "c-x", "Etcd-Revision": "42",
+				"Content-Length": strconv.Itoa(len(got)), "Content-Type": "application/octet-stream", "Etcd-Member": "c-x", "Etcd-Revision": "42", "Etcd-Confirmed": "true",
 			} {
 				if got := response.header.Get(name); got != want {
 					t.Errorf("%s: header %s is %q, want %q", path, name, got, want)
