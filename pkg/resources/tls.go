@@ -4,6 +4,8 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -49,16 +51,25 @@ func Files(use SecretUse, format SecretFormat) SecretFiles {
 // only. FormatNamed wins if a secret is complete in both, because it always meant
 // that; ok is false if it is complete in neither.
 func FormatOf(use SecretUse, secret *corev1.Secret) (format SecretFormat, ok bool) {
-	for _, format := range []SecretFormat{FormatNamed, FormatKubernetes} {
-		files := Files(use, format)
-		_, cert := secret.Data[files.Cert]
-		_, key := secret.Data[files.Key]
-		_, ca := secret.Data[files.CA]
-		if cert && key && ca {
+	for _, format := range secretFormats() {
+		if len(Files(use, format).MissingFrom(secret)) == 0 {
 			return format, true
 		}
 	}
 	return FormatNamed, false
+}
+
+func secretFormats() []SecretFormat { return []SecretFormat{FormatNamed, FormatKubernetes} }
+
+// MissingFrom returns the names of the entries that a secret lacks.
+func (f SecretFiles) MissingFrom(secret *corev1.Secret) []string {
+	var names []string
+	for _, name := range []string{f.Cert, f.Key, f.CA} {
+		if _, has := secret.Data[name]; !has {
+			names = append(names, name)
+		}
+	}
+	return names
 }
 
 // TLSSecrets names the secrets of a cluster; a name is empty where no certificate is
@@ -105,27 +116,64 @@ const (
 	serverTLSVolume = "member-server-tls"
 )
 
+// tlsMount is where a pod mounts the secret for a use, and how the flags of etcd for that use begin.
+type tlsMount struct{ volume, dir, flag string }
+
+func tlsMountOf(use SecretUse) tlsMount {
+	if use == UsePeer {
+		return tlsMount{volume: peerTLSVolume, dir: peerTLSDir, flag: "--peer-"}
+	}
+	return tlsMount{volume: serverTLSVolume, dir: serverTLSDir, flag: "--"}
+}
+
+// fileArgs returns the flags that name the files of a certificate.
+func (m tlsMount) fileArgs(f SecretFiles) []string {
+	return []string{
+		m.flag + "trusted-ca-file=" + m.dir + "/" + f.CA,
+		m.flag + "cert-file=" + m.dir + "/" + f.Cert,
+		m.flag + "key-file=" + m.dir + "/" + f.Key,
+	}
+}
+
+// MountedFiles returns the secret that the pod of a member mounts for a use, and the entries that the
+// flags of its etcd name. The flags of a pod never change, so etcd in it needs these entries as long as the pod
+// exists. ok is false for a pod without such flags.
+func MountedFiles(pod *corev1.Pod, use SecretUse) (secret string, files SecretFiles, ok bool) {
+	mount := tlsMountOf(use)
+	for i := range pod.Spec.Volumes {
+		if v := &pod.Spec.Volumes[i]; v.Name == mount.volume && v.Secret != nil {
+			secret = v.Secret.SecretName
+		}
+	}
+	for i := range pod.Spec.Containers {
+		ctr := &pod.Spec.Containers[i]
+		if ctr.Name != ContainerName || secret == "" {
+			continue
+		}
+		for _, format := range secretFormats() {
+			files := Files(use, format)
+			isMissing := func(arg string) bool { return !slices.Contains(ctr.Command, arg) }
+			if !slices.ContainsFunc(mount.fileArgs(files), isMissing) {
+				return secret, files, true
+			}
+		}
+	}
+	return "", SecretFiles{}, false
+}
+
 // tlsArgs returns the flags for the certificates.
 func tlsArgs(c *v1beta2.EtcdCluster, m MemberPod) []string {
 	var args []string
 	if HasPeerTLS(c) {
 		f := Files(UsePeer, secretFormat(c, m.PeerFormat))
-		args = append(args,
-			"--peer-client-cert-auth=true",
-			"--peer-trusted-ca-file="+peerTLSDir+"/"+f.CA,
-			"--peer-cert-file="+peerTLSDir+"/"+f.Cert,
-			"--peer-key-file="+peerTLSDir+"/"+f.Key)
+		args = append(append(args, "--peer-client-cert-auth=true"), tlsMountOf(UsePeer).fileArgs(f)...)
 		if (IssuesCertificates(c) || RequestsCertificates(c)) && featuresOf(Version(c)).metricsListener {
 			args = append(args, "--peer-cert-allowed-cn="+v1beta2.PeerCommonName) // since the same release
 		}
 	}
 	if HasClientTLS(c) {
 		f := Files(UseServer, secretFormat(c, m.ServerFormat))
-		args = append(args,
-			"--client-cert-auth=true",
-			"--trusted-ca-file="+serverTLSDir+"/"+f.CA,
-			"--cert-file="+serverTLSDir+"/"+f.Cert,
-			"--key-file="+serverTLSDir+"/"+f.Key)
+		args = append(append(args, "--client-cert-auth=true"), tlsMountOf(UseServer).fileArgs(f)...)
 	}
 	return args
 }

@@ -102,6 +102,48 @@ func TestTLSSecrets(t *testing.T) {
 	}
 }
 
+// TestMountedFiles: what a pod mounts is read from its own flags and volumes.
+func TestMountedFiles(t *testing.T) {
+	t.Parallel()
+	secure := newCluster(version("3.6.16"), staticTLS)
+	named, kubernetes := MemberPod{Name: second}, MemberPod{Name: second, PeerFormat: FormatKubernetes, ServerFormat: FormatKubernetes}
+	prepared := kubernetes
+	prepared.Prepared, prepared.Image = true, "agent:v1"
+	with := func(m MemberPod, change func(*corev1.Pod)) *corev1.Pod {
+		pod := Pod(secure, m)
+		change(pod)
+		return pod
+	}
+	tls := SecretFiles{"tls.crt", "tls.key", "ca.crt"}
+	for name, tc := range map[string]struct {
+		pod          *corev1.Pod
+		peer, server SecretFiles
+	}{
+		"named":               {Pod(secure, named), SecretFiles{"peer.crt", "peer.key", "peer-ca.crt"}, SecretFiles{"server.crt", "server.key", "server-ca.crt"}},
+		"names of Kubernetes": {Pod(secure, kubernetes), tls, tls},
+		"a mixture":           {Pod(secure, MemberPod{Name: second, PeerFormat: FormatKubernetes}), tls, SecretFiles{"server.crt", "server.key", "server-ca.crt"}},
+		"issued":              {Pod(newCluster(autoTLS), named), tls, tls},
+		"prepared":            {Pod(secure, prepared), tls, tls},
+		"without TLS":         {Pod(newCluster(), named), SecretFiles{}, SecretFiles{}},
+		"without the volumes": {with(named, func(p *corev1.Pod) { p.Spec.Volumes = nil }), SecretFiles{}, SecretFiles{}},
+		"flags of others":     {with(named, func(p *corev1.Pod) { p.Spec.Containers[0].Command = []string{"etcd"} }), SecretFiles{}, SecretFiles{}},
+		"another container":   {with(named, func(p *corev1.Pod) { p.Spec.Containers[0].Name = "sidecar" }), SecretFiles{}, SecretFiles{}},
+		"a container in front": {with(kubernetes, func(p *corev1.Pod) {
+			p.Spec.Containers = append([]corev1.Container{{Name: "mesh"}}, p.Spec.Containers...)
+		}), tls, tls},
+	} {
+		for use, want := range map[SecretUse]SecretFiles{UsePeer: tc.peer, UseServer: tc.server} {
+			secret, files, ok := MountedFiles(tc.pod, use)
+			if files != want || ok != (want != SecretFiles{}) || (secret != "") != ok {
+				t.Errorf("%s, %s: %q, %+v, %t", name, use, secret, files, ok)
+			}
+		}
+	}
+	if secret, _, _ := MountedFiles(Pod(secure, named), UsePeer); secret != Secrets(secure).Peer {
+		t.Errorf("the pod mounts %q for its peers", secret)
+	}
+}
+
 // A policy that asks for TLS and forgets a secret must not give a plain listener.
 func TestHalfATLSPolicyDoesNotServePlainly(t *testing.T) {
 	t.Parallel()

@@ -44,6 +44,8 @@ type certWorld struct {
 	cluster *v1beta2.EtcdCluster
 	issuer  *certificates.CA
 	pods    []planner.Pod
+	// mounting are the pods in the cache.
+	mounting []*corev1.Pod
 	// hasRecord is true if the record of the cluster exists.
 	hasRecord bool
 }
@@ -59,6 +61,7 @@ func newCertWorld(t *testing.T, policy v1beta2.TLSPolicy) *certWorld {
 	}
 	w.etcd = fakeetcd.NewClientset(w.cluster)
 	w.r = &Reconciler{Config: Config{
+		Cache:       mountingPods{w: w},
 		Objects:     kubeadapter.Client{Kubernetes: w.kube, Etcd: w.etcd},
 		CertManager: &kubeadapter.CertManager{Discovery: w.discovery(), Dynamic: w.dynamic, Clock: w.clock},
 		Recorder:    record.NewFakeRecorder(100),
@@ -70,6 +73,15 @@ func newCertWorld(t *testing.T, policy v1beta2.TLSPolicy) *certWorld {
 	}
 	return w
 }
+
+// mountingPods is a cache that holds pods only.
+type mountingPods struct {
+	Cache
+
+	w *certWorld
+}
+
+func (c mountingPods) Pods(string, string) ([]*corev1.Pod, error) { return c.w.mounting, nil }
 
 func (w *certWorld) discovery() *fakediscovery.FakeDiscovery {
 	w.Helper()

@@ -93,8 +93,11 @@ func observeCertificates(ctx context.Context, r *run) {
 	}
 }
 
-// conclude adds a certificate with what was found to be wrong with it.
+// conclude adds a certificate with what was found to be wrong with it. It names the Secret that is to be corrected.
 func (s *seen) conclude(o *certplanner.Certificate, err error) {
+	if missing := (*missingEntriesError)(nil); errors.As(err, &missing) {
+		o.Secret = missing.secret
+	}
 	if o.State = stateOf(err); err != nil {
 		o.Message = fmt.Sprintf("secret %s (%s certificate): %v", o.Secret, o.Use, err)
 	}
@@ -111,6 +114,9 @@ var (
 func readPair(ctx context.Context, r *run, set *secretSet, n needed, own bool) (*certificates.Pair, error) {
 	secret, err := ownSecret(ctx, r, set, n.secret, own)
 	if err != nil {
+		return nil, err
+	}
+	if err := requireMountedEntries(ctx, r, set, n.format); err != nil {
 		return nil, err
 	}
 	p := set.parsed.of(n.use, secret, func() parsedSecret {
