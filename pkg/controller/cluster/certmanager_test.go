@@ -44,8 +44,8 @@ type certWorld struct {
 	cluster *v1beta2.EtcdCluster
 	issuer  *certificates.CA
 	pods    []planner.Pod
-	// mounting are the pods in the cache.
-	mounting []*corev1.Pod
+	// mounting are the pods in the cache, and hidden those of a recovery member.
+	mounting, hidden []*corev1.Pod
 	// hasRecord is true if the record of the cluster exists.
 	hasRecord bool
 }
@@ -82,6 +82,8 @@ type mountingPods struct {
 }
 
 func (c mountingPods) Pods(string, string) ([]*corev1.Pod, error) { return c.w.mounting, nil }
+
+func (c mountingPods) HiddenPods(string, string) ([]*corev1.Pod, error) { return c.w.hidden, nil }
 
 func (w *certWorld) discovery() *fakediscovery.FakeDiscovery {
 	w.Helper()

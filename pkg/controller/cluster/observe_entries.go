@@ -49,7 +49,11 @@ func requireMountedEntries(ctx context.Context, r *run, set *secretSet, use reso
 	if err != nil {
 		return fmt.Errorf("list pods from the cache: %w", err)
 	}
-	pods = slices.Clone(pods)
+	recovering, err := r.Cache.HiddenPods(r.key.Namespace, r.key.Name)
+	if err != nil {
+		return fmt.Errorf("list pods of recovery members from the cache: %w", err)
+	}
+	pods = slices.Concat(pods, recovering)
 	slices.SortFunc(pods, func(a, b *corev1.Pod) int { return compare(a.Name, b.Name) }) // the same pod is named each time
 	for _, p := range pods {
 		name, files, mounts := resources.MountedFiles(p, use)

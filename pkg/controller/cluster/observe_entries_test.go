@@ -85,6 +85,10 @@ func TestEntriesOfPods(t *testing.T) {
 		"the pod has finished":     {[]resources.MemberPod{named}, onPod(func(p *corev1.Pod) { p.Status.Phase = corev1.PodFailed }), "", ""},
 		"the pod is being deleted": {[]resources.MemberPod{named}, onPod(func(p *corev1.Pod) { p.DeletionTimestamp = &metav1.Time{} }), "", ""},
 		"the pod of another owner": {[]resources.MemberPod{named}, onPod(func(p *corev1.Pod) { p.OwnerReferences[0].UID = "other" }), "", ""},
+		"the pod of a recovery member": {[]resources.MemberPod{named}, func(w *certWorld) {
+			w.mounting, w.hidden = nil, w.mounting
+			w.rename("peer", resources.UsePeer, false)
+		}, "peer", "pod c-a "},
 		"another Secret is named":  {[]resources.MemberPod{named}, nameOther, "", ""},
 		"another, old one renamed": {[]resources.MemberPod{named}, func(w *certWorld) { nameOther(w); w.rename("peer", resources.UsePeer, false) }, "peer", "it lacks peer.crt"},
 		"another, old one deleted": {[]resources.MemberPod{named}, func(w *certWorld) { nameOther(w); w.lose("peer") }, "", ""},

@@ -240,6 +240,11 @@ func TestStaticCAIsReplaced(t *testing.T) {
 		{"no other member restarts then either", 3, "a:claim b:claim c:claim", edits(static("before"), rejects, func(o *Observed) {
 			o.Pods[0].Trust, o.Pods[0].Accepts = "before", true
 		}), "steady"},
+		{"no member accepts the next certificate of the controller: one restarts to trust its CA", 3, "a:claim,unknown b:claim,unknown c:claim,unknown", edits(static("before"), unreadSince(unresponsiveFor), func(o *Observed) {
+			for i := range o.Pods {
+				o.Pods[i].Trust, o.Pods[i].Accepts = "before", true // as the others show it
+			}
+		}), "repair: RecreatePod a " + testVersion + " unresponsive"},
 		{"a pod of an earlier release does not say", 3, "a:claim b:claim c:claim", edits(static("")), "steady"},
 		{"the same as ever", 3, "a:claim b:claim c:claim", edits(static("now")), "steady"},
 		{"a certificate was renewed", 3, "a:claim b:claim c:claim", edits(static("now"), refreshed(false)), "steady: RefreshPod a, RefreshPod b, RefreshPod c"},
