@@ -76,6 +76,18 @@ func Joined(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	return pod, true
 }
 
+// AdmittedJoined returns the prepared pod live as one whose member has joined before, and whether that is a
+// change: etcd in it starts only on the data that it has.
+func AdmittedJoined(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
+	if !IsPrepared(live.Annotations) {
+		return live, false
+	}
+	pod := live.DeepCopy()
+	delete(pod.Annotations, AnnotationMembership)
+	pod.Annotations = merged(pod.Annotations, joined(c, pod.Name))
+	return pod, true
+}
+
 // MayFill is true if etcd in a pod begins again on an empty directory, and Joined can end
 // that.
 func MayFill(pod *corev1.Pod) bool {

@@ -21,8 +21,8 @@ import (
 // the kubelet has written that to a file, or a notice of the controller says it.
 const (
 	// AnnotationMembership with the value Awaited on a pod or a PVC says
-	// that no member has used it yet. Admitted removes the annotation and nothing ever
-	// adds it again. The value Joining is for the PVC of the second voter of an etcd without
+	// that no member has used it yet. Admitted removes the annotation, and only a Kubernetes that is restored from
+	// an older state of its own etcd brings it back. The value Joining is for the PVC of the second voter of an etcd without
 	// learners, until a quorum says that this voter has started. The list of members does not change before.
 	// The value Unfilled is for the PVC of a recovery member that lost its volume during the cutover of a restore.
 	AnnotationMembership = "etcd.database.coreos.com/membership"
@@ -159,14 +159,14 @@ func IsJoining(pvc *corev1.PersistentVolumeClaim) bool {
 	return pvc.Annotations[AnnotationMembership] == MembershipJoining
 }
 
-// JoinedPVC returns live as the PVC of a member that a quorum lists and that has started, and whether
-// that is a change.
+// JoinedPVC returns live as the PVC of a member that has started, and whether that is a change.
 func JoinedPVC(live *corev1.PersistentVolumeClaim) (*corev1.PersistentVolumeClaim, bool) {
-	if !IsJoining(live) && TakenBackFrom(live) == "" {
+	waits := IsJoining(live) || IsPrepared(live.Annotations)
+	if !waits && TakenBackFrom(live) == "" {
 		return live, false
 	}
 	pvc := live.DeepCopy()
-	if IsJoining(pvc) {
+	if waits {
 		delete(pvc.Annotations, AnnotationMembership)
 	}
 	delete(pvc.Annotations, AnnotationTakenBackFrom)

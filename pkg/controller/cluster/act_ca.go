@@ -128,7 +128,7 @@ func requireNoneStarted(ctx context.Context, r *run) error {
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	for i := range pods {
-		if p := observedPod(r.seen.Cluster, &pods[i]); p.Owned && !p.Terminating && !p.Finished && !resources.IsPrepared(pods[i].Annotations) {
+		if p := observedPod(r.seen.Cluster, &pods[i]); p.Owned && !p.Terminating && !p.Finished && !r.seen.isPrepared(&pods[i]) {
 			return fmt.Errorf("pod %s was created since it was observed: %w", p.Name, reconcile.ErrStale)
 		}
 	}

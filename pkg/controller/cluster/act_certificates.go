@@ -221,7 +221,7 @@ func requirePods(ctx context.Context, r *run, check func(*planner.Pod) error) er
 	}
 	for i := range pods {
 		live := observedPod(r.seen.Cluster, &pods[i])
-		if !live.Owned || live.Terminating || live.Finished || resources.IsPrepared(pods[i].Annotations) {
+		if !live.Owned || live.Terminating || live.Finished || r.seen.isPrepared(&pods[i]) {
 			continue
 		}
 		if err := check(&live); err != nil {

@@ -151,13 +151,13 @@ func listOldObjects(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatu
 	var pvcs []corev1.PersistentVolumeClaim
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		pod, err := r.Objects.GetPod(ctx, namespace, name)
-		if err == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && !resources.IsPrepared(pod.Annotations) {
+		if err == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && !r.seen.isPrepared(pod) {
 			pods = append(pods, *pod)
 		} else if err != nil && !isNotFound(err) {
 			return nil, nil, fmt.Errorf("read pod %s: %w", name, err)
 		}
 		pvc, err := r.Objects.GetPVC(ctx, namespace, name)
-		if err == nil && resources.Owns(r.seen.Cluster, pvc) && !resources.IsPrepared(pvc.Annotations) {
+		if err == nil && resources.Owns(r.seen.Cluster, pvc) && !r.seen.isPrepared(pvc) {
 			pvcs = append(pvcs, *pvc)
 		} else if err != nil && !isNotFound(err) {
 			return nil, nil, fmt.Errorf("read PVC %s: %w", name, err)

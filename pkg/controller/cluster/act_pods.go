@@ -158,8 +158,8 @@ func confirmUnused(ctx context.Context, r *run, live *corev1.Pod, why planner.Po
 		}
 		return nil
 	case planner.DeletePrepared:
-		if !resources.IsPrepared(live.Annotations) {
-			return fmt.Errorf("pod %s was admitted: %w", live.Name, reconcile.ErrStale)
+		if !r.seen.isPrepared(live) {
+			return fmt.Errorf("pod %s was admitted, or its member has started: %w", live.Name, reconcile.ErrStale)
 		}
 		return nil
 	default:
@@ -210,6 +210,10 @@ func labelPod(ctx context.Context, r *run, a planner.LabelPod) error {
 		noted, unnoted := resources.WithNote(live, r.seen.Now)
 		adopted, unknown := resources.Adopted(r.seen.Cluster, noted)
 		pod, other := resources.WithRole(adopted, string(a.Role))
+		if a.Admit {
+			admitted, waits := resources.AdmittedJoined(r.seen.Cluster, pod)
+			pod, other = admitted, other || waits
+		}
 		if a.Joined {
 			done, might := resources.Joined(r.seen.Cluster, pod)
 			return done, unnoted || unknown || other || might

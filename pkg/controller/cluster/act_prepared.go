@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -54,7 +55,7 @@ func requirePreparedPVC(ctx context.Context, r *run, name string) error {
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read PVC %s: %w", name, err)
 	}
-	if err != nil || !resources.Owns(r.seen.Cluster, live) || !resources.IsPrepared(live.Annotations) {
+	if err != nil || !resources.Owns(r.seen.Cluster, live) || !r.seen.isPrepared(live) {
 		return fmt.Errorf("PVC %s does not wait for its membership: %w", name, reconcile.ErrStale)
 	}
 	return nil
@@ -71,7 +72,7 @@ func requireUnusedPod(ctx context.Context, r *run, a planner.AddMember) error {
 	if live == nil {
 		return fmt.Errorf("pod %s no longer exists: %w", a.Name, reconcile.ErrStale)
 	}
-	if resources.IsPrepared(live.Annotations) == a.Admitted {
+	if r.seen.isPrepared(live) == a.Admitted {
 		return fmt.Errorf("pod %s changed since it was observed: %w", a.Name, reconcile.ErrStale)
 	}
 	if o := observedPod(r.seen.Cluster, live); !a.Admitted && (o.Finished || !o.Running) {
@@ -130,7 +131,13 @@ func (r *Reconciler) noticeKey() string {
 	return r.Launchers.Key()
 }
 
-// isPrepared is true if the observation shows the pod with this UID as a prepared one.
-func (s *seen) isPrepared(uid string) bool {
+// isPrepared is true for a live pod or PVC that no member has used: its annotation says so, and nothing that was
+// observed says that its member has started; see planner.HasStarted.
+func (s *seen) isPrepared(live metav1.Object) bool {
+	return resources.IsPrepared(live.GetAnnotations()) && !planner.HasStarted(&s.Observed, live.GetName())
+}
+
+// showsPrepared is true if the observation shows the pod with this UID as a prepared one.
+func (s *seen) showsPrepared(uid string) bool {
 	return slices.ContainsFunc(s.Prepared, func(p planner.Pod) bool { return p.UID == uid })
 }

@@ -91,8 +91,8 @@ func deletePVC(ctx context.Context, r *run, a planner.DeletePVC) error {
 		return err
 	}
 	if a.Why == planner.DeletePVCPrepared {
-		if !resources.IsPrepared(live.Annotations) {
-			return fmt.Errorf("PVC %s was admitted: %w", a.Name, reconcile.ErrStale)
+		if !r.seen.isPrepared(live) {
+			return fmt.Errorf("PVC %s was admitted, or its member has started: %w", a.Name, reconcile.ErrStale)
 		}
 		// Its pod may be unusable only because garbage collection deletes it. That happens if the API
 		// has lost the EtcdCluster, and then no PVC goes.
@@ -195,7 +195,7 @@ func requireNotJoining(ctx context.Context, r *run, live *corev1.PersistentVolum
 	if !resources.Owns(r.seen.Cluster, pod) || pod.DeletionTimestamp != nil {
 		return nil
 	}
-	if !resources.IsPrepared(pod.Annotations) {
+	if !r.seen.isPrepared(pod) {
 		return fmt.Errorf("pod %s was admitted: %w", pod.Name, reconcile.ErrStale)
 	}
 	err = r.Objects.DeletePod(ctx, pod.Namespace, pod.Name, metav1.Preconditions{UID: &pod.UID, ResourceVersion: &pod.ResourceVersion})

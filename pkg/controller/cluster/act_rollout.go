@@ -44,7 +44,7 @@ func requireUnresponsive(ctx context.Context, r *run, member string) error {
 	}
 	for i := range pods {
 		live := observedPod(r.seen.Cluster, &pods[i])
-		if !live.Owned || live.Finished || resources.IsPrepared(pods[i].Annotations) {
+		if !live.Owned || live.Finished || r.seen.isPrepared(&pods[i]) {
 			continue
 		}
 		if seen := r.seen.podOf(live.Name); seen == nil || seen.UID != live.UID || live.Terminating && !seen.Terminating || live.Ready != seen.Ready || !live.Started.Equal(seen.Started) {

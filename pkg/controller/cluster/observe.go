@@ -154,7 +154,8 @@ func isMisplaced(r *run, c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
 	return r.Platform.IsMisplaced(c, p) && !observedPod(c, p).Running
 }
 
-// sortObjects tells the pods and PVCs of members from those that no member has used yet.
+// sortObjects tells the pods and PVCs of members from those that no member has used yet. The member list may name
+// more members later; see observePrepared.
 func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClaim, inEndpoints map[types.UID]bool) {
 	for _, p := range sorted(pods) {
 		o := observedPod(r.seen.Cluster, p)
@@ -181,6 +182,7 @@ func sortObjects(r *run, pods []*corev1.Pod, pvcs []*corev1.PersistentVolumeClai
 	byName := func(a, b planner.PVC) int { return compare(a.Name, b.Name) }
 	slices.SortFunc(r.seen.PVCs, byName)
 	slices.SortFunc(r.seen.PreparedPVCs, byName)
+	planner.TakeUpStarted(&r.seen.Observed)
 }
 
 // sorted puts ready pods first, so that requests go to them first, in a stable order.

@@ -29,10 +29,13 @@ import (
 // responds, that is an observation and not an error.
 func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	r.seen.clusterIDs = recordedClusterIDs(r.seen.Record)
-	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, sorted(pods))...)
+	r.seen.target = r.seen.to(endpoints(r.seen.Cluster, slices.DeleteFunc(sorted(pods), func(p *corev1.Pod) bool { return r.seen.isPrepared(p) }))...)
 	r.seen.Etcd.Members = r.seen.lastKnown()
 	r.seen.addTakenBack()
 	observeExisting(ctx, r)
+	if len(r.seen.target.Endpoints) == 0 && r.seen.canSendRequests() {
+		probePrepared(ctx, r, pods, map[string]etcd.StatusResult{})
+	}
 	if len(r.seen.target.Endpoints) == 0 && len(r.seen.existing.Endpoints) == 0 {
 		if r.seen.Etcd.Err != "" {
 			judge(r, nil)
@@ -53,7 +56,36 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	statuses := r.Etcd.Statuses(statusCtx, r.seen.to(slices.Concat(r.seen.target.Endpoints, r.seen.existing.Endpoints)...))
 	r.seen.identify(ctx, r.Etcd, statuses)
 	r.seen.voters = r.seen.to()
-	for _, e := range r.seen.target.Endpoints {
+	useStatuses(r, r.seen.target.Endpoints, statuses)
+	r.seen.existing.Endpoints = leaveOthers(ctx, r, r.seen.existing.Endpoints, statuses)
+	r.seen.useExisting(statuses)
+	readList(ctx, r, statuses)
+	observePrepared(ctx, r, pods, statuses)
+	if !r.seen.Etcd.Linearizable {
+		r.seen.noteOtherCluster(statuses)
+	}
+	takesOver := len(r.seen.existing.Endpoints) > 0
+	observeOldMembers(ctx, r, statuses)
+	judge(r, statuses)
+	if r.seen.Etcd.Linearizable || takesOver { // old members may serve without the members of the cluster
+		observeReads(ctx, r)
+	}
+	if !r.seen.Etcd.Linearizable {
+		observeViews(ctx, r, statuses)
+		planner.TakeUpStarted(&r.seen.Observed)
+		if len(r.seen.lastKnown()) == 0 || len(r.seen.takenBack()) > 0 {
+			r.seen.addViewedMembers()
+		} else {
+			r.seen.addAwaitedVoter()
+		}
+	}
+	observeClusterVersion(ctx, r, statuses)
+	observeShown(ctx, r)
+}
+
+// useStatuses says what does not respond at these endpoints of members, and which voters do.
+func useStatuses(r *run, endpoints []etcd.Endpoint, statuses map[string]etcd.StatusResult) {
+	for _, e := range endpoints {
 		a := statuses[e.Name]
 		if a.Err != nil {
 			r.secrets.invalidate(r.key)
@@ -73,29 +105,6 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 			r.seen.voters.Endpoints = append(r.seen.voters.Endpoints, e)
 		}
 	}
-	r.seen.existing.Endpoints = leaveOthers(ctx, r, r.seen.existing.Endpoints, statuses)
-	r.seen.useExisting(statuses)
-	readList(ctx, r, statuses)
-	if !r.seen.Etcd.Linearizable {
-		r.seen.addRespondingMembers(statuses)
-		r.seen.noteOtherCluster(statuses)
-	}
-	takesOver := len(r.seen.existing.Endpoints) > 0
-	observeOldMembers(ctx, r, statuses)
-	judge(r, statuses)
-	if r.seen.Etcd.Linearizable || takesOver { // old members may serve without the members of the cluster
-		observeReads(ctx, r)
-	}
-	if !r.seen.Etcd.Linearizable {
-		observeViews(ctx, r, statuses)
-		if len(r.seen.lastKnown()) == 0 || len(r.seen.takenBack()) > 0 {
-			r.seen.addViewedMembers()
-		} else {
-			r.seen.addAwaitedVoter()
-		}
-	}
-	observeClusterVersion(ctx, r, statuses)
-	observeShown(ctx, r)
 }
 
 // patience returns how long the members may take to tell their status.
@@ -369,11 +378,11 @@ func judgeUnresponsive(m *planner.Member, p *planner.Pod) {
 	}
 }
 
-// endpoints returns the addresses of the pods that run and belong to the cluster.
+// endpoints returns the addresses of those of the pods that run and belong to the cluster.
 func endpoints(c *v1beta2.EtcdCluster, pods []*corev1.Pod) []etcd.Endpoint {
 	var list []etcd.Endpoint
 	for _, p := range pods {
-		if p.Status.PodIP != "" && !resources.IsPrepared(p.Annotations) && metav1.IsControlledBy(p, c) && observedPod(c, p).Running {
+		if p.Status.PodIP != "" && metav1.IsControlledBy(p, c) && observedPod(c, p).Running {
 			list = append(list, endpointOf(c, p))
 		}
 	}

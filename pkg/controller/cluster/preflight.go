@@ -78,7 +78,7 @@ func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) 
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	for i := range pods {
-		if pods[i].Name != bootstrapMember && !resources.IsPrepared(pods[i].Annotations) && metav1.IsControlledBy(&pods[i], r.seen.Cluster) {
+		if pods[i].Name != bootstrapMember && !r.seen.isPrepared(&pods[i]) && metav1.IsControlledBy(&pods[i], r.seen.Cluster) {
 			return fmt.Errorf("pod %s exists: %w", pods[i].Name, reconcile.ErrStale)
 		}
 	}
@@ -87,7 +87,7 @@ func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) 
 		return fmt.Errorf("list the PVCs: %w", err)
 	}
 	for i := range pvcs {
-		if pvcs[i].Name != bootstrapMember && !resources.IsPrepared(pvcs[i].Annotations) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
+		if pvcs[i].Name != bootstrapMember && !r.seen.isPrepared(&pvcs[i]) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
 		if beginsEmpty(&r.seen.Observed) && resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
@@ -138,7 +138,7 @@ func requireSamePods(ctx context.Context, r *run) error {
 	}
 	for i := range pods {
 		live := observedPod(r.seen.Cluster, &pods[i])
-		if !live.Owned || live.Finished || resources.IsPrepared(pods[i].Annotations) || resources.IsHidden(pods[i].Labels, r.seen.Cluster.Name) {
+		if !live.Owned || live.Finished || r.seen.isPrepared(&pods[i]) || resources.IsHidden(pods[i].Labels, r.seen.Cluster.Name) {
 			continue
 		}
 		if seen := r.seen.podOf(live.Name); seen == nil || seen.UID != live.UID || live.Ready && !seen.Ready {
@@ -180,7 +180,7 @@ func requireNoPod(ctx context.Context, r *run, name string) error {
 	}
 	live := observedPod(r.seen.Cluster, pod)
 	if live.Owned && !live.Terminating && !live.Finished {
-		if resources.IsPrepared(pod.Annotations) && r.seen.isPrepared(string(pod.UID)) {
+		if r.seen.isPrepared(pod) && r.seen.showsPrepared(string(pod.UID)) {
 			return nil // no member has used it
 		}
 		if err := restorePodLabels(ctx, r, pod); err != nil {
@@ -200,7 +200,7 @@ func requireNoPVC(ctx context.Context, r *run, name string) error {
 	if err != nil {
 		return fmt.Errorf("read PVC %s: %w", name, err)
 	}
-	if pvc.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, pvc) && !resources.IsPrepared(pvc.Annotations) {
+	if pvc.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, pvc) && !r.seen.isPrepared(pvc) {
 		if err := requireNotKept(ctx, r, pvc); err != nil {
 			return err
 		}

@@ -168,7 +168,7 @@ func awaitsMembership(ctx context.Context, r *run, name string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if !resources.Owns(r.seen.Cluster, pod) || !resources.IsPrepared(pod.Annotations) {
+	if !resources.Owns(r.seen.Cluster, pod) || !r.seen.isPrepared(pod) {
 		return false, nil
 	}
 	pvc, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
@@ -178,5 +178,5 @@ func awaitsMembership(ctx context.Context, r *run, name string) (bool, error) {
 	if err != nil {
 		return false, fmt.Errorf("read PVC %s: %w", name, err)
 	}
-	return resources.IsPrepared(pvc.Annotations), nil
+	return r.seen.isPrepared(pvc), nil
 }

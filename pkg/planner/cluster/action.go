@@ -305,10 +305,13 @@ type FindMember struct{ Name string }
 
 // LabelPod writes the role of a member on its pod, and the template of the pod and the image that was
 // admitted if the pod does not say them. Joined is true for a voter that has its data and must never start without it.
+// Admit is true for a started member whose pod says that it waits for its membership. It waits no longer, and etcd
+// starts in it only on its data.
 type LabelPod struct {
 	Name, UID string
 	Role      PodRole
 	Joined    bool
+	Admit     bool
 }
 
 // Defragment has a member rewrite its database. The time that this takes grows with the

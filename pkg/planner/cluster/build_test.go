@@ -413,6 +413,9 @@ func describeAction(action Action) string {
 		}
 		return kind + " " + a.Name
 	case LabelPod:
+		if a.Admit {
+			kind = "LabelAndAdmitPod"
+		}
 		return kind + " " + a.Name + " " + string(a.Role)
 	case DeletePVC:
 		return kind + " " + a.Name

@@ -93,6 +93,7 @@ type Plan struct {
 
 // Decide says what to do next. It never asks for more than one membership change.
 func Decide(o Observed) Plan {
+	TakeUpStarted(&o)
 	for _, r := range rules {
 		if plan, decided := r.decide(&o); decided {
 			plan = holdMembership(&o, r.name, plan)

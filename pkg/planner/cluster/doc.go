@@ -19,7 +19,8 @@
 //   - Facts come next; each function takes only what it needs. objects.go finds pods and PVCs,
 //     membership.go reads the member list of etcd, and quorum.go counts the voters that serve.
 //     desired.go is about the spec, reported.go about the last status, bootstrapped.go about
-//     whether the cluster has served, and certificate_input.go about certificates.
+//     whether the cluster has served, and certificate_input.go about certificates. started.go says
+//     which pods and PVCs members have used.
 //     member_versions.go says what runs, and upgrade_path.go what may follow. versions.go
 //     compares versions of etcd, and cluster_id.go writes IDs.
 //   - Judgements follow. member_change.go says what must change of a member, away.go which member is

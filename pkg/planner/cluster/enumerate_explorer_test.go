@@ -90,6 +90,7 @@ func (e *explorer) check(s surroundings, members []shape, o *Observed) {
 		return
 	}
 	s.build(members, o)
+	TakeUpStarted(o) // as the controller does before it decides
 	f := countFacts(o, s.situation != newborn)
 	plan := Decide(*o)
 	e.states++

@@ -136,6 +136,8 @@ const (
 	unpreparedPods
 	startingPods
 	interrupted
+	// Kubernetes was restored to a time at which the pods and PVCs of members waited for their membership.
+	waitingAgain
 	drained // the node of a member is cordoned
 	// An earlier cluster of this name has left a PVC, which is taken back or not.
 	foundVolume
@@ -221,7 +223,7 @@ func (s surroundings) build(members []shape, o *Observed) {
 		s.addOld(o)
 	case databasesFull, databasesRoomy, dataDiffers:
 		s.raiseAlarms(o)
-	case living, situations, unpreparedPods, startingPods, interrupted, drained:
+	case living, situations, unpreparedPods, startingPods, interrupted, waitingAgain, drained:
 	}
 	if s.situation == drained {
 		for i := range o.Pods {
@@ -290,6 +292,14 @@ func (s surroundings) prepare(o *Observed) {
 				o.Pods = slices.DeleteFunc(o.Pods, func(p Pod) bool { return p.Name == m.Name })
 			}
 		}
+	case waitingAgain:
+		var names []string
+		for i := range o.Etcd.Members {
+			if m := &o.Etcd.Members[i]; m.Started && !m.Unmanaged {
+				names = append(names, m.Name)
+			}
+		}
+		again(names...)(o)
 	default:
 	}
 }

@@ -22,7 +22,7 @@ var (
 	// declaration and from the last status. They judge no member, and no rule is in them.
 	factFiles = []string{
 		"bootstrapped.go", "certificate_input.go", "cluster_id.go", "desired.go", "member_versions.go", "membership.go",
-		"objects.go", "pod_waits.go", "quorum.go", "reported.go", "upgrade_path.go", "versions.go",
+		"objects.go", "pod_waits.go", "quorum.go", "reported.go", "started.go", "upgrade_path.go", "versions.go",
 	}
 	// judgementFiles say from facts what a member, a pod or the quorum needs. No rule, no plan and
 	// no action is in them.

@@ -50,7 +50,7 @@ type Observed struct {
 	PVCs []PVC
 	// Prepared and PreparedPVCs are pods and PVCs of this cluster that no member has
 	// used yet. They are not in Pods and PVCs: for every rule about members they do not
-	// exist.
+	// exist. TakeUpStarted moves those of members that have started.
 	Prepared     []Pod
 	PreparedPVCs []PVC
 	// Certificates that the cluster needs, in a fixed order; none without spec.TLS.
@@ -215,6 +215,8 @@ type Pod struct {
 	// MayFill is true if etcd in the pod would start without data on an empty directory,
 	// which is for members that have not joined yet.
 	MayFill bool
+	// Unadmitted is true if its annotation says that no member has used it, although its member has started.
+	Unadmitted bool
 	// Trust names the set of CAs that was trusted when the pod was created; empty if that
 	// is not known.
 	Trust string
@@ -267,6 +269,8 @@ type PVC struct {
 	UID         string
 	Owned       bool
 	Terminating bool
+	// Unadmitted is true if its annotation says that no member has used it, although its member has started.
+	Unadmitted bool
 	// HasOtherOwner is true if it names another cluster as its owner.
 	HasOtherOwner bool
 	// Bound is true once it has a volume. That may be tied to a node.

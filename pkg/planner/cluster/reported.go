@@ -103,8 +103,10 @@ func reportedMember(reported []v1beta2.MemberStatus, m *Member) *v1beta2.MemberS
 // the vote: should the quorum be lost next, a member that the status calls pending does not vote.
 func isReportedStarted(reported []v1beta2.MemberStatus, m *Member) bool {
 	s := reportedMember(reported, m)
-	return s != nil && s.Role != v1beta2.MemberRolePending
+	return s != nil && hasReportedStart(s)
 }
+
+func hasReportedStart(s *v1beta2.MemberStatus) bool { return s.Role != v1beta2.MemberRolePending }
 
 // isReportedClient is true if the status lists the Secret of a client.
 func isReportedClient(reported []v1beta2.ClientStatus, c *Client) bool {

@@ -67,10 +67,10 @@ func keepsUp(o *Observed, plan Plan) bool {
 
 // upkeepRoles labels the pods with what their members are, and those that do not say
 // what they were made from, or which image was admitted. Voters that have joined have their data. Pods that need not
-// stay out of the client Service any longer rejoin it.
+// stay out of the client Service any longer rejoin it. Without a quorum it does what admitStarted says.
 func upkeepRoles(o *Observed, plan Plan) []Action {
 	if !o.Etcd.Linearizable {
-		return nil
+		return admitStarted(o)
 	}
 	var actions []Action
 	for i := range o.Etcd.Members {
@@ -88,9 +88,9 @@ func upkeepRoles(o *Observed, plan Plan) []Action {
 		}
 		joined := m.Started && !m.Learner
 		unnoted := p.Image == resources.ImageUnnoted && o.Now.Sub(p.Made) < resources.NoteWithin
-		due := p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill || unnoted
+		due := p.Role != role || (p.Template == "" && o.Template != "") || joined && p.MayFill || p.Unadmitted || unnoted
 		if due && !mayRestartBesideOthers(o, p) {
-			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role, Joined: joined})
+			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: role, Joined: joined, Admit: p.Unadmitted})
 		}
 	}
 	return actions

@@ -23,7 +23,7 @@ func upkeepPrepared(o *Observed, plan Plan) []Action {
 		// CAs it trusts.
 		return nil
 	case !o.Etcd.Linearizable:
-		return dropPrepared(nil, slices.DeleteFunc(slices.Clone(o.Prepared), func(p Pod) bool { return !standsIn(o, &p) }), nil)
+		return dropPrepared(nil, slices.DeleteFunc(slices.Clone(o.Prepared), func(p Pod) bool { return !standsIn(o, &p) || startsOnItsData(o, &p) }), nil)
 	default:
 		return prepare(o)
 	}
@@ -35,8 +35,6 @@ func prepare(o *Observed) []Action {
 	var kept, dropped []Pod
 	for _, p := range o.Prepared {
 		switch {
-		case standsIn(o, &p):
-			dropped = append(dropped, p)
 		case memberByName(o.Etcd.Members, p.Name) != nil && isAdmissible(o, memberByName(o.Etcd.Members, p.Name)): // about to be admitted
 		case isUsable(o, &p):
 			kept = append(kept, p)
@@ -62,16 +60,35 @@ func prepare(o *Observed) []Action {
 	}
 }
 
-// standsIn is true for a prepared pod that has the name of a member that may have started. A controller
-// with an old cache made it after the pod of the member was lost. It waits for ever and keeps the pod of
-// the member from being created. Without a quorum no list is complete, but a PVC that does not wait for
-// its membership shows that the member was admitted.
-func standsIn(o *Observed, p *Pod) bool {
-	m := memberByName(o.Etcd.Members, p.Name)
-	if m == nil {
-		return !o.Etcd.Linearizable && pvcByName(o.PVCs, p.Name) != nil
+// admitStarted lets etcd start in pods that wait for their membership although their members have started. It
+// needs no quorum, and a quorum may return by it: etcd starts on the data of the member only, and ends without data.
+func admitStarted(o *Observed) []Action {
+	var actions []Action
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Unadmitted && p.Owned && !isGone(p) && !mayRestartBesideOthers(o, p) {
+			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: p.Role, Admit: true})
+		}
 	}
-	return m.Started
+	for i := range o.Prepared {
+		if p := &o.Prepared[i]; standsIn(o, p) && startsOnItsData(o, p) && !isGone(p) {
+			actions = append(actions, LabelPod{Name: p.Name, UID: p.UID, Role: p.Role, Admit: true})
+		}
+	}
+	return actions
+}
+
+// standsIn is true for a prepared pod whose PVC no longer waits for its membership, and whose
+// member no status names, while no list is complete. The controller ended between the two admissions, or a controller with an old cache
+// made the pod after that of the member was lost. It waits for ever and keeps the pod of the member from being created.
+func standsIn(o *Observed, p *Pod) bool {
+	return !o.Etcd.Linearizable && memberByName(o.Etcd.Members, p.Name) == nil && pvcByName(o.PVCs, p.Name) != nil
+}
+
+// startsOnItsData is true if the member of a pod that stands in was in the list before its PVC was admitted, so that
+// its pod would be created for one that has its data. The pod of a second voter of an etcd without learners is
+// created again instead: its member may have no data yet; see joinsOnlyVoter.
+func startsOnItsData(o *Observed, p *Pod) bool {
+	return upgradePathOf(o).knowsLearners() && !pvcByName(o.PVCs, p.Name).Joining
 }
 
 // idle is 1 for a pod whose container does not run, and 0 otherwise.

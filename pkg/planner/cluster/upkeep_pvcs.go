@@ -25,15 +25,16 @@ func upkeepPVCs(o *Observed) []Action {
 }
 
 // confirmPVCs writes down which second voters have started, and which PVCs that were taken back are those
-// of members. A failure ends the plan, so that no membership change begins before.
+// of members. A failure ends the plan, so that no membership change begins before. A PVC that waits for its
+// membership although its member has started is that of the member without a quorum, too.
 func confirmPVCs(o *Observed) []Action {
-	if !o.Etcd.Linearizable {
-		return nil
-	}
 	var actions []Action
 	for i := range o.PVCs {
 		c := &o.PVCs[i]
-		if m := memberByName(o.Etcd.Members, c.Name); m != nil && m.Started && (c.Joining || c.TakenBackFrom != "") && c.Owned && !c.Terminating {
+		m := memberByName(o.Etcd.Members, c.Name)
+		listed := o.Etcd.Linearizable && m != nil && m.Started && (c.Joining || c.TakenBackFrom != "")
+		waits := c.Unadmitted && c.TakenBackFrom == "" && (m != nil || !o.Etcd.Linearizable)
+		if (listed || waits) && c.Owned && !c.Terminating {
 			actions = append(actions, ConfirmPVC{Name: c.Name, UID: c.UID})
 		}
 	}
