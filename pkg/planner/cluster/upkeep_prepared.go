@@ -77,9 +77,10 @@ func admitStarted(o *Observed) []Action {
 	return actions
 }
 
-// standsIn is true for a prepared pod whose PVC no longer waits for its membership, and whose
-// member no status names, while no list is complete. The controller ended between the two admissions, or a controller with an old cache
-// made the pod after that of the member was lost. It waits for ever and keeps the pod of the member from being created.
+// standsIn is true for a prepared pod whose PVC no longer waits for its membership, and whose member no status
+// names, while no list is complete. The controller ended between the two admissions, or a controller with an old
+// cache made the pod after that of the member was lost. It waits for ever and keeps the pod of the member from being
+// created.
 func standsIn(o *Observed, p *Pod) bool {
 	return !o.Etcd.Linearizable && memberByName(o.Etcd.Members, p.Name) == nil && pvcByName(o.PVCs, p.Name) != nil
 }
