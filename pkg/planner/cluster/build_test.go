@@ -264,10 +264,10 @@ func persist(o *Observed) {
 	o.Cluster.Spec.Pod = &v1beta2.PodPolicy{PersistentVolumeClaimSpec: &corev1.PersistentVolumeClaimSpec{}}
 }
 
-// noQuorum makes the member list one that could not be read.
-// noResponse: no member responds, so none says its cluster ID.
+// noResponse has no member respond, so that none says its cluster ID.
 func noResponse(o *Observed) { o.Etcd.ClusterID = 0 }
 
+// noQuorum makes the member list one that could not be read.
 func noQuorum(o *Observed) { o.Etcd.Linearizable, o.Etcd.Err = false, "deadline exceeded" }
 
 // neverServed makes the cluster one that has never served: nothing is recorded.

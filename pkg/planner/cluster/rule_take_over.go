@@ -22,7 +22,7 @@ func beginWithExisting(o *Observed) Plan {
 	}
 	if o.Etcd.NoPlace != "" {
 		return wait(recheckWaiting, ReasonTooManyTakeOvers, o.Etcd.NoPlace,
-			"End a take-over of this namespace, or have an administrator end one of another namespace if those have all places: remove its old members, or delete an EtcdCluster whose spec.bootstrap.existing does not respond.")
+			"End a take-over of this namespace: remove its old members, or delete an EtcdCluster whose spec.bootstrap.existing does not respond. If other namespaces have all places, ask an administrator.")
 	}
 	if o.Etcd.ListTooLarge && !o.Etcd.Linearizable {
 		return wait(recheckWaiting, ReasonMemberListTooLarge,

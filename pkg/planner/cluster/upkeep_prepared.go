@@ -85,8 +85,8 @@ func standsIn(o *Observed, p *Pod) bool {
 	return !o.Etcd.Linearizable && memberByName(o.Etcd.Members, p.Name) == nil && pvcByName(o.PVCs, p.Name) != nil
 }
 
-// startsOnItsData is true if the member of a pod that stands in was in the list before its PVC was admitted, so that
-// its pod would be created for one that has its data. The pod of a second voter of an etcd without learners is
+// startsOnItsData is true if the member of a pod that stands in was in the list before its PVC was admitted. Its pod
+// would be created for one that has its data. The pod of a second voter of an etcd without learners is
 // created again instead: its member may have no data yet; see joinsOnlyVoter.
 func startsOnItsData(o *Observed, p *Pod) bool {
 	return upgradePathOf(o).knowsLearners() && !pvcByName(o.PVCs, p.Name).Joining

@@ -153,7 +153,7 @@ func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 		{"all members respond, as in an election", "a:noleader,index=90 b:noleader,index=90 c:noleader,index=90", edits(recorded(filling, restores), memberPod(newID), unconfirmed, electing), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"no member has more", "a:noleader,index=90 b:noleader,index=90 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90)), "BeginCutover"},
 		{"a member has more", "a:noleader,index=90 b:noleader,index=91 c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
-		{"a learner has more, of which there is no backup", "a:noleader,index=90 b:noleader,learner,index=91 c:nopod d:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "BeginCutover"},
+		{"a learner has more, and no backup is of a learner", "a:noleader,index=90 b:noleader,learner,index=91 c:nopod d:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "BeginCutover"},
 		{"a quorum served since then", "a:noleader,index=500 b:nopod c:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"a quorum served in the cutover", "a:noleader,index=500,claim b:noleader,index=500,claim c:nopod", edits(recorded(cutover, restores), memberPod(newID), hidden, upTo(90)), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"a quorum may serve unseen in the cutover", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "wait OldMemberMayRun"},
