@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/url"
 	"slices"
+	"strings"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
@@ -20,7 +21,7 @@ import (
 // etcdPort is etcd for one controller.
 type etcdPort struct{ c *Manager }
 
-// addressOf returns the address that is dialed for an endpoint.
+// addressOf returns the address that is dialed for an endpoint. A Service of the namespace leads to the old member of its name.
 func addressOf(endpoint etcd.Endpoint) string {
 	if u, err := url.Parse(endpoint.URL); err == nil && endpoint.Address == "" {
 		return u.Hostname()
@@ -29,7 +30,7 @@ func addressOf(endpoint etcd.Endpoint) string {
 	if err != nil {
 		return ""
 	}
-	return host
+	return strings.TrimSuffix(host, "."+schedules.Namespace+".svc")
 }
 
 // at returns the process behind an endpoint, if the controller reaches it and each takes the
