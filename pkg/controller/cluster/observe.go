@@ -7,9 +7,7 @@ import (
 	"context"
 	"crypto/x509"
 	"fmt"
-	"net"
 	"slices"
-	"strconv"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
@@ -389,14 +387,4 @@ func isReady(p *corev1.Pod) bool {
 		}
 	}
 	return false
-}
-
-// endpointOf returns where the member of a running pod listens for clients. The pod's
-// address works before its name does.
-func endpointOf(c *v1beta2.EtcdCluster, p *corev1.Pod) etcd.Endpoint {
-	return etcd.Endpoint{
-		Name:    p.Name,
-		URL:     resources.ClientURL(c, p.Name),
-		Address: net.JoinHostPort(p.Status.PodIP, strconv.Itoa(resources.ClientPort)),
-	}
 }

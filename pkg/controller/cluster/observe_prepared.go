@@ -5,12 +5,16 @@ package cluster
 
 import (
 	"context"
+	"net"
 	"slices"
+	"strconv"
 
 	corev1 "k8s.io/api/core/v1"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // observePrepared finds the members that have started in pods whose annotations say that no member has used
@@ -66,4 +70,14 @@ func probePrepared(ctx context.Context, r *run, pods []*corev1.Pod, statuses map
 	})
 	r.seen.target = r.seen.to(slices.Concat(before, found)...)
 	return found
+}
+
+// endpointOf returns where the member of a running pod listens for clients. The pod's
+// address works before its name does.
+func endpointOf(c *v1beta2.EtcdCluster, p *corev1.Pod) etcd.Endpoint {
+	return etcd.Endpoint{
+		Name:    p.Name,
+		URL:     resources.ClientURL(c, p.Name),
+		Address: net.JoinHostPort(p.Status.PodIP, strconv.Itoa(resources.ClientPort)),
+	}
 }

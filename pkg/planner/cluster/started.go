@@ -13,6 +13,9 @@ import (
 // Kubernetes is restored from a backup of its own etcd, a pod that waited for its membership when that backup was made
 // says so again, and the member in it serves.
 func HasStarted(o *Observed, name string) bool {
+	if m := memberByName(o.Etcd.Members, name); o.Etcd.Linearizable && m != nil {
+		return m.Started && !m.Unmanaged // a status is older than this list
+	}
 	started := func(m Member) bool { return m.Name == name && m.Started && !m.Unmanaged }
 	for i := range o.Etcd.Members {
 		m := &o.Etcd.Members[i]
