@@ -196,12 +196,22 @@ func (c *cluster) leader() harness.Response {
 	return leader
 }
 
+// responses returns what every member says. On a busy machine one of them may take longer than a question may.
+func (c *cluster) responses() map[string]harness.Response {
+	c.Helper()
+	var responses map[string]harness.Response
+	c.until(c.within(time.Minute), "every member of "+c.name+" responds", func() bool {
+		var err error
+		responses, err = c.members.Ask(c.ctx())
+		return err == nil
+	})
+	return responses
+}
+
 // follower returns what a member says that does not lead.
 func (c *cluster) follower() harness.Response {
 	c.Helper()
-	responses, err := c.members.Ask(c.ctx())
-	c.must(err, "ask the members of %s", c.name)
-	for _, a := range responses {
+	for _, a := range c.responses() {
 		if a.ID != a.Leader {
 			return a
 		}
@@ -213,10 +223,8 @@ func (c *cluster) follower() harness.Response {
 // ids returns the IDs of the members by their names.
 func (c *cluster) ids() map[string]uint64 {
 	c.Helper()
-	responses, err := c.members.Ask(c.ctx())
-	c.must(err, "ask the members of %s", c.name)
 	ids := map[string]uint64{}
-	for name, a := range responses {
+	for name, a := range c.responses() {
 		ids[name] = a.ID
 	}
 	return ids
