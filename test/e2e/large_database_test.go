@@ -61,9 +61,7 @@ func TestLargeDatabase(t *testing.T) {
 
 	c.stopped(w)
 	c.holds(data)
-	responses, err := c.members.Ask(s.ctx())
-	s.must(err, "ask the members of %s", c.name)
-	for name, a := range responses {
+	for name, a := range c.responses() {
 		if a.DBSize < int64(mib)<<20 {
 			t.Errorf("the database of %s has %d bytes, less than was written", name, a.DBSize)
 		}

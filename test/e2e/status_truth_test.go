@@ -174,9 +174,7 @@ func tryVersionSaid(t *testing.T) {
 		return object.Status.CurrentVersion == etcdVersion ||
 			(object.Status.ObservedGeneration == object.Generation && is(object, v1beta2.ClusterConditionProgressing, corev1.ConditionFalse))
 	})
-	responses, err := c.members.Ask(s.ctx())
-	s.must(err, "ask the members")
-	for member, a := range responses {
+	for member, a := range c.responses() {
 		if a.Version != etcdVersion {
 			t.Errorf("%s runs %s, and the status says\n%s", member, a.Version, describe(c.get()))
 		}

@@ -223,9 +223,7 @@ func (c *cluster) step(from, to string) {
 		v1beta2.ClusterConditionUpgrading: corev1.ConditionFalse,
 	})
 	told := c.kubectl("get", "events", "--field-selector=reason=MemberUpgraded,involvedObject.name="+c.name, "-o", "jsonpath={.items[*].message}")
-	responses, err := c.members.Ask(c.ctx())
-	c.must(err, "ask the members")
-	for name, a := range responses {
+	for name, a := range c.responses() {
 		if a.Version != to {
 			c.Errorf("member %s runs %s, not %s", name, a.Version, to)
 		}
