@@ -34,6 +34,8 @@ func TestRejectedValues(t *testing.T) {
 			"apiserver: {storage: {embedded: {size: 2 Gi}}}":     "/apiserver/storage/embedded/size",
 			"apiserver: {port: 70000}":                           "/apiserver/port",
 			"apiserver: {hostNetwork: 'no'}":                     "/apiserver/hostNetwork",
+			"apiserver: {servingCertificate: {secretName: a}}":   "nothing says which CA has signed that certificate",
+			"apiserver: {servingCertificate: {caBundle: a}}":     "caBundle is the CA of the certificate in apiserver.servingCertificate.secretName",
 			"apiserver: {extraArgs: ['v=4']}":                    "/apiserver/extraArgs/0",
 			"apiserver: {extraEnv: [{value: a}]}":                "/apiserver/extraEnv/0': missing property 'name'",
 			"apiserver: {resources: {limit: {}}}":                "/apiserver/resources': additional properties 'limit'",

@@ -103,6 +103,10 @@ const (
 	class       = "PriorityClass//etcd-operator"
 
 	registration = "APIService//v1beta2.etcd.database.coreos.com"
+	certificate  = "Certificate/etcd-operator-system/etcd-operator-apiserver"
+
+	ownCertificate = "apiserver: {servingCertificate: {secretName: mine, caBundle: PEM}}"
+	issued         = "{apiserver: {servingCertificate: {issuerRef: {name: ca}}}, apiService: {annotations: {team: data}}}"
 )
 
 // several is two API servers on an etcd of their own.
@@ -229,6 +233,17 @@ func apiServerValues() valueCase {
 		"apiserver.hostNetwork": {{set: "apiserver: {hostNetwork: true}", object: apiServer, field: inPod + "hostNetwork", want: "true"}},
 		"apiserver.encryption": {{set: "apiserver: {encryption: true}", object: apiServer, field: inContainer + "args.4",
 			want: "--encryption-provider-config=/etc/etcd-operator-encryption/config.yaml"}},
+		"apiserver.servingCertificate.secretName": {
+			{set: ownCertificate, object: apiServer, field: inContainer + "args.4", want: "--tls-cert-file=/etc/etcd-operator-serving/tls.crt"},
+			{set: ownCertificate, object: apiServer, field: inPod + "volumes.2.secret", want: "{secretName: mine, defaultMode: 288}"},
+		},
+		"apiserver.servingCertificate.caBundle": {{set: ownCertificate, object: registration, field: "spec.caBundle", want: "UEVN"}},
+		"apiserver.servingCertificate.issuerRef": {
+			{set: issued, object: registration, field: "metadata.annotations", want: "{cert-manager.io/inject-ca-from: etcd-operator-system/etcd-operator-apiserver, team: data}"},
+			{set: issued, object: certificate, field: "spec", want: "{secretName: etcd-operator-apiserver-serving, usages: [server auth], issuerRef: {name: ca}, " +
+				"dnsNames: [etcd-operator-apiserver.etcd-operator-system.svc]}"},
+			{set: issued, object: apiServer, field: inPod + "volumes.2.secret.secretName", want: "etcd-operator-apiserver-serving"},
+		},
 		"apiserver.audit":  {{set: "apiserver: {audit: true}", object: apiServer, field: inContainer + "args.5", want: "--audit-log-path=-"}},
 		"apiserver.pdb":    {{base: several, set: "apiserver: {pdb: false}", object: budget, want: absent}},
 		"apiserver.spread": {{base: several, set: "apiserver: {spread: false}", object: apiServer, field: inPod + "topologySpreadConstraints", want: absent}},

@@ -72,6 +72,21 @@ node that is lost, which is replaced after half a minute then. */}}
 {{- if and .Values.controller.watchNamespace .Values.controller.clusterWide }}
 {{- fail "controller.watchNamespace and controller.clusterWide are both set: a controller looks after one namespace or after all. Set one of them" }}
 {{- end }}
+{{- $serving := $server.servingCertificate -}}
+{{- $injected := keys .Values.apiService.annotations | join "," | contains "cert-manager.io/inject-" -}}
+{{- if and $serving.secretName (not (or $serving.caBundle $serving.issuerRef $injected)) }}
+{{- fail "apiserver.servingCertificate.secretName is set and nothing says which CA has signed that certificate: the kube-apiserver would not trust the API server. Set apiserver.servingCertificate.caBundle, or issuerRef there, or an annotation in apiService.annotations with which cert-manager writes the CA" }}
+{{- end }}
+{{- if and $serving.caBundle (or $serving.issuerRef (not $serving.secretName)) }}
+{{- fail "apiserver.servingCertificate.caBundle is the CA of the certificate in apiserver.servingCertificate.secretName: with issuerRef cert-manager writes the CA, and without both the API server does. Set secretName, or leave caBundle empty" }}
+{{- end }}
+{{- end }}
+
+{{/* The Secret with the certificate of the API server; empty if the server issues its own. */}}
+{{- define "etcd-operator.servingSecret" -}}
+{{- with .Values.apiserver.servingCertificate -}}
+{{- if .secretName }}{{ .secretName }}{{ else if .issuerRef }}etcd-operator-apiserver-serving{{ end -}}
+{{- end -}}
 {{- end }}
 
 {{/* Where API servers that are installed keep the objects: embedded, managed, external, or nothing. */}}
