@@ -56,6 +56,8 @@ type Result struct {
 	VerifiedBy v1beta2.Verification `json:"verifiedBy,omitempty"`
 	// Unconfirmed is true if no quorum confirmed that the member had every write.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
+	// DataDiffers is true if etcd reported that the data of its members differed.
+	DataDiffers bool `json:"dataDiffers,omitempty"`
 	// RaftIndex up to which the snapshot has the log of etcd.
 	RaftIndex int64 `json:"raftIndex,omitempty"`
 	// AlreadyDone is true if an earlier attempt had done the work.

@@ -42,6 +42,9 @@ type Snapshot struct {
 	// every write that was acknowledged before is among them.
 	Revision  int64
 	Confirmed bool
+	// DataDiffers is true if etcd reported that the data of its members differs. Which member is right is then not known:
+	// the alarm may name the right one. A quorum confirms the revision all the same.
+	DataDiffers bool
 
 	stream   pb.Maintenance_SnapshotClient
 	cancel   context.CancelCauseFunc
@@ -133,6 +136,8 @@ func (c *Client) snapshot(ctx context.Context, e Endpoint, stall time.Duration,
 	if s.Health, err = c.Status(ctx, e); err != nil {
 		return nil, err
 	}
+	c.TellAlarms(ctx, &s.Health)
+	s.DataDiffers = s.Health.hasAlarm(AlarmCorrupt)
 	if s.Revision, s.Confirmed, err = revision(ctx, e); err != nil {
 		return nil, err
 	}

@@ -6,6 +6,7 @@ package etcd
 import (
 	"crypto/tls"
 	"fmt"
+	"slices"
 	"time"
 )
 
@@ -101,6 +102,11 @@ func (h *MemberHealth) Progress() uint64 {
 		return h.RaftIndex
 	}
 	return h.RaftApplied
+}
+
+// hasAlarm is true if a member of the cluster has raised an alarm of this type.
+func (h *MemberHealth) hasAlarm(t AlarmType) bool {
+	return slices.ContainsFunc(h.Alarms, func(a Alarm) bool { return a.Type == t })
 }
 
 // AlarmType is what an alarm is about.

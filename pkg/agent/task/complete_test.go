@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	pb "go.etcd.io/etcd/api/v3/etcdserverpb"
+
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd/etcdtest"
@@ -101,5 +103,27 @@ func TestUnconfirmedBackupsPruneNothing(t *testing.T) {
 	result := b.mustRun(agent.CommandSave, request)
 	if got := b.left([]string{old}); got != "1" || result.Warning != errUnconfirmed.Error() || !result.Unconfirmed {
 		t.Errorf("left are %s, the warning is %q, unconfirmed is %t", got, result.Warning, result.Unconfirmed)
+	}
+}
+
+// TestBackupsOfDifferentDataPruneNothing: under the alarm CORRUPT a quorum confirms each backup, and the member that it is
+// of may still have the wrong data. The older backups may be the only ones with the right data.
+func TestBackupsOfDifferentDataPruneNothing(t *testing.T) {
+	cluster := etcdtest.NewVoters(t, 3)
+	b := newBench(t, cluster)
+	old := b.keep(owner, "", time.Now().Add(-time.Hour), 1)
+	cluster.Leader().Raise(cluster.Leader().ID(), pb.AlarmType_CORRUPT)
+	save, _, complete := b.unproved("id-1", time.Now())
+	direct := b.saveRequest("id-2", manifest.LayoutDirectory)
+	direct.Prune = complete.Prune
+	b.mustRun(agent.CommandSave, save)
+	for _, result := range []*agent.Result{
+		b.mustRun(agent.CommandComplete, complete),
+		b.mustRun(agent.CommandSave, direct),
+		b.mustRun(agent.CommandSave, direct), // it finds what the first attempt has stored
+	} {
+		if got := b.left([]string{old}); got != "1" || result.Warning != errDataDiffers.Error() || !result.DataDiffers || result.Unconfirmed {
+			t.Errorf("left are %s, the warning is %q, result %+v", got, result.Warning, result)
+		}
 	}
 }

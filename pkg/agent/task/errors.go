@@ -31,6 +31,9 @@ var (
 	errInUse = errors.New("an etcd runs on it")
 	// errUnconfirmed is the warning of a backup that must not push out others.
 	errUnconfirmed = errors.New("no quorum confirmed that the member has every write, so no expired backup was deleted; the next backup of a cluster with a quorum deletes them")
+	// errDataDiffers is the warning of a backup that may have wrong data.
+	errDataDiffers = errors.New("etcd reports that the data of its members differs (alarm CORRUPT), so no expired backup was deleted. " +
+		"Replace the member that differs as docs/how-to/corrupt-member.md says, and disarm the alarm. The next backup then deletes expired backups")
 	// errSecret: a mounted secret other than the store's cannot be used.
 	errSecret = errors.New("unusable secret")
 )

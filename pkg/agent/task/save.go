@@ -78,6 +78,8 @@ func (t *run) tidy(ctx context.Context) {
 	var err error
 	switch {
 	case t.request.Prune == nil:
+	case t.made.Manifest.DataDiffers:
+		err = errDataDiffers // older backups may be the only ones with the right data
 	case t.made.Manifest.Unconfirmed:
 		err = errUnconfirmed
 	default:
@@ -99,7 +101,7 @@ func (t *run) fill(s *manifest.Stored) {
 	r.URI = t.request.Store.URI(r.Key)
 	r.Revision, r.EtcdVersion, r.StorageVersion, r.Member, r.Keys = m.Revision, m.EtcdVersion, m.StorageVersion, m.Member, m.Keys
 	r.Size, r.SHA256, r.StoredSize, r.StoredSHA256 = m.Size, m.SHA256, m.StoredSize, m.StoredSHA256
-	r.Encrypted, r.Unconfirmed, r.RaftIndex = m.Encryption != "", m.Unconfirmed, m.RaftIndex
+	r.Encrypted, r.Unconfirmed, r.DataDiffers, r.RaftIndex = m.Encryption != "", m.Unconfirmed, m.DataDiffers, m.RaftIndex
 	finished := m.FinishedAt
 	r.FinishedAt = &finished
 }
@@ -212,7 +214,7 @@ func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.End
 	}
 	defer func() { _ = stream.Close() }()
 	t.Progress.Begin("Save", stream.Size())
-	klog.FromContext(ctx).Info("Saving", "member", source.Name, "revision", stream.Revision, "confirmed", stream.Confirmed, "size", stream.Size())
+	klog.FromContext(ctx).Info("Saving", "member", source.Name, "revision", stream.Revision, "confirmed", stream.Confirmed, "dataDiffers", stream.DataDiffers, "size", stream.Size())
 	if place.Layout == manifest.LayoutObject {
 		// The manifest of what is overwritten goes before it is.
 		options.OnChecked = func() error { return t.store.Delete(ctx, place.Layout.ManifestKey(place.Key)) }
@@ -349,7 +351,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: sums.StorageVersion, Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
 		Compression: options.Compression(), Encryption: options.Encryption(),
-		Unconfirmed: !stream.Confirmed, RaftIndex: int64(min(stream.Health.Progress(), math.MaxInt64)), PreRestoreBackup: t.request.Save.PreRestoreBackup, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
+		Unconfirmed: !stream.Confirmed, DataDiffers: stream.DataDiffers, RaftIndex: int64(min(stream.Health.Progress(), math.MaxInt64)), PreRestoreBackup: t.request.Save.PreRestoreBackup, StartedAt: t.request.Save.Started.UTC(), WrittenBy: t.Version,
 	}
 }
 

@@ -75,7 +75,7 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 	if verified {
 		o.VerifiedBy = by
 	}
-	o.Unconfirmed, o.RaftIndex, o.Warning = saved.Unconfirmed, saved.RaftIndex, job.Shorten(saved.Warning)
+	o.Unconfirmed, o.DataDiffers, o.RaftIndex, o.Warning = saved.Unconfirmed, saved.DataDiffers, saved.RaftIndex, job.Shorten(saved.Warning)
 	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, job.Shorten(saved.UnprovedAt), saved.Spared
 	return o
 }

@@ -196,7 +196,7 @@ func TestOutcomeIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
 	r := agent.Result{
 		Command: agent.CommandSave, ID: "i", Started: begun, Finished: begun.Add(time.Second), URI: "s3://b/k", Revision: 4, EtcdVersion: "3.6.16", Member: "m",
-		Size: 100, StoredSize: 50, SHA256: "a", StoredSHA256: "b", Unconfirmed: true, Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
+		Size: 100, StoredSize: 50, SHA256: "a", StoredSHA256: "b", Unconfirmed: true, DataDiffers: true, Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
 	}
 	raw, err := r.Encode()
 	if err != nil {
@@ -212,7 +212,7 @@ func TestOutcomeIsWhatWasSaid(t *testing.T) {
 	}
 	want := &planner.Outcome{
 		Succeeded: true, Start: begun.Add(time.Minute), Completion: begun.Add(time.Minute), URI: "s3://b/k", Revision: 4, EtcdVersion: "3.6.16", Member: "m",
-		SnapshotSize: 100, StoredSize: 50, SHA256: "a", Unconfirmed: true, Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
+		SnapshotSize: 100, StoredSize: 50, SHA256: "a", Unconfirmed: true, DataDiffers: true, Warning: "w", Unproved: 3, UnprovedAt: "s3://b/k/", Spared: "s3://b/l",
 	}
 	if diff := cmp.Diff(want, finished(outcomeOf(job, planner.Attempt{}, pod), begun.Add(time.Hour))); diff != "" {
 		t.Errorf("outcome (-want +got):\n%s", diff)

@@ -9,6 +9,7 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
@@ -30,6 +31,8 @@ const (
 	ReasonBackupFailed = "BackupFailed"
 	// ReasonBackupOverdue: two scheduled times have passed without a stored backup. Look at the EtcdBackup that the message names: its condition Progressing says what it waits for. Ends with the next backup that is stored.
 	ReasonBackupOverdue = "BackupOverdue"
+	// ReasonBackupDataDiffers: etcd reported that the data of its members differed (alarm CORRUPT) when the last backup was made, so it may have the wrong data. No older backup was deleted. Replace the member that differs as docs/how-to/corrupt-member.md says, and disarm the alarm. Ends with the next periodic backup after that.
+	ReasonBackupDataDiffers = "BackupDataDiffers"
 	// ReasonBackupUnconfirmed: the last backup is of a member that no quorum confirmed, such as one that was cut off from the others, so it may lack the newest writes. Bring back a quorum. Ends with the next backup that a quorum confirms.
 	ReasonBackupUnconfirmed = "BackupUnconfirmed"
 	// ReasonBackupsCurrent: every periodic backup was stored when it was due. The good state.
@@ -229,6 +232,10 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 			"EtcdBackup %s has stored no verified backup since %s", b.Name, since.UTC().Format(time.RFC3339))
 	case b.Status.LastSuccessDate.IsZero():
 		v.status, v.reason, v.message = corev1.ConditionUnknown, ReasonNoBackupYet, fmt.Sprintf("EtcdBackup %s has not stored a backup yet", b.Name)
+	case mayHaveWrongData(b):
+		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupDataDiffers, fmt.Sprintf(
+			"EtcdBackup %s stored its last backup, revision %d, while the data of the members differed (alarm CORRUPT), so it may have the wrong data; older backups are kept. "+
+				"Replace the member that differs as docs/how-to/corrupt-member.md says, and disarm the alarm. The next backup then ends this", b.Name, b.Status.EtcdRevision)
 	case b.Status.Unconfirmed && last != nil && last.Unconfirmed:
 		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupUnconfirmed, fmt.Sprintf(
 			"EtcdBackup %s stored its last backup, revision %d, from a member that no quorum confirmed, so the newest writes may be missing. "+
@@ -237,6 +244,12 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 		v.status, v.reason, v.message = corev1.ConditionTrue, ReasonBackupsCurrent, "every periodic backup was stored when it was due"
 	}
 	return &v
+}
+
+// mayHaveWrongData is true if the data of the members differed when the last good backup was made.
+func mayHaveWrongData(b *v1beta2.EtcdBackup) bool {
+	c := meta.FindStatusCondition(b.Status.Conditions, ConditionSucceeded)
+	return c != nil && c.Reason == ReasonStoredDataDiffers
 }
 
 // ScheduleRejected is the condition BackupHealthy while the API does not take the EtcdBackup that spec.backup needs.

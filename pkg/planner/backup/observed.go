@@ -84,6 +84,8 @@ type Outcome struct {
 	VerifiedBy v1beta2.Verification
 	// Unconfirmed is true if no quorum confirmed that the member had every write.
 	Unconfirmed bool
+	// DataDiffers is true if etcd reported that the data of its members differed.
+	DataDiffers bool
 	// RaftIndex up to which it has the log of etcd.
 	RaftIndex int64
 

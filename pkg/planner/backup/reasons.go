@@ -14,6 +14,8 @@ const (
 	ReasonStored = "Stored"
 	// ReasonStoredUnconfirmed: the newest backup is stored and verified, but no quorum confirmed that the member had every write. The newest writes may be missing. Bring back a quorum, and make another backup.
 	ReasonStoredUnconfirmed = "StoredUnconfirmed"
+	// ReasonStoredDataDiffers: the newest backup is stored and verified, but etcd reported that the data of its members differed (alarm CORRUPT), so it may have the wrong data. No expired backup is deleted. Replace the member that differs as docs/how-to/corrupt-member.md says, and disarm the alarm. Ends with the next backup after that.
+	ReasonStoredDataDiffers = "StoredDataDiffers"
 	// ReasonNotYet: no attempt has ended yet. The condition Progressing says what the backup waits for.
 	ReasonNotYet = "NotYet"
 	// ReasonNoneDueYet: no backup has been due yet. The good state before the first scheduled time.

@@ -210,6 +210,10 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 		job.SetCondition(&status.Conditions, o.Backup.Generation, o.Now, t, is, reason, message)
 	}
 	switch {
+	case plan.Record != nil && plan.Record.Succeeded && plan.Record.DataDiffers:
+		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStoredDataDiffers, "the backup is stored at "+plan.Record.URI+
+			". etcd reported that the data of its members differed (alarm CORRUPT), so the backup may have the wrong data. "+
+			"Replace the member that differs as docs/how-to/corrupt-member.md says, disarm the alarm, and make another backup")
 	case plan.Record != nil && plan.Record.Succeeded && plan.Record.Unconfirmed:
 		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStoredUnconfirmed, "the backup is stored at "+plan.Record.URI+
 			". No quorum confirmed that the member had every write, so the newest writes may be missing. When a quorum serves, make another backup")

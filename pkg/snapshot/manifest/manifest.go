@@ -72,6 +72,9 @@ type Manifest struct {
 	// Unconfirmed is true if no quorum has said that the member had every write that was acknowledged
 	// before: the member may have been cut off from the others.
 	Unconfirmed bool `json:"unconfirmed,omitempty"`
+	// DataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when the snapshot began: the
+	// member may have the wrong data.
+	DataDiffers bool `json:"dataDiffers,omitempty"`
 	// RaftIndex up to which the member had applied the log when the snapshot began; 0 if that is unknown.
 	RaftIndex int64 `json:"raftIndex,omitempty"`
 
