@@ -39,7 +39,7 @@ func (p *Pair) ClientConfig() (config *tls.Config, identity string) {
 	config = &tls.Config{
 		MinVersion:   tls.VersionTLS12,
 		Certificates: []tls.Certificate{p.certificate},
-		RootCAs:      pool(p.CAs),
+		RootCAs:      roots(p.CAs),
 	}
 	// The key follows from the certificate, so only public bytes are needed.
 	sum := sha256.New()
@@ -48,4 +48,18 @@ func (p *Pair) ClientConfig() (config *tls.Config, identity string) {
 	}
 	sum.Write([]byte(Trust(p.CAs)))
 	return config, hex.EncodeToString(sum.Sum(nil))
+}
+
+// fewCAs is how many CAs a configuration holds as they are.
+const fewCAs = 16
+
+// roots returns the CAs for a configuration, which lives as long as its connections. A parsed certificate takes about four
+// times its bytes. So of a bundle only the bytes are held, and a CA is parsed again when a certificate names it.
+func roots(cas []*x509.Certificate) *x509.CertPool {
+	if len(cas) <= fewCAs {
+		return pool(cas)
+	}
+	p := x509.NewCertPool()
+	p.AppendCertsFromPEM(PEM(cas...))
+	return p
 }

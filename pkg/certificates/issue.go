@@ -8,7 +8,6 @@ import (
 	"crypto/ecdsa"
 	"crypto/elliptic"
 	"crypto/rand"
-	"crypto/tls"
 	"crypto/x509"
 	"crypto/x509/pkix"
 	"encoding/hex"
@@ -223,7 +222,7 @@ func ReadCA(certificate, key, cross []byte) (*CA, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: the CA: %w", ErrUnusable, err)
 	}
-	pair, err := tls.X509KeyPair(certificate, key)
+	pair, err := keyPair(certificate, key)
 	if err != nil {
 		return nil, fmt.Errorf("%w: the CA has no private key of its certificate", ErrUnusable)
 	}

@@ -56,6 +56,9 @@ func Read(use resources.SecretUse, secret *corev1.Secret) (*Pair, error) {
 		return nil, fmt.Errorf("%w: it needs the entries %s", ErrIncomplete, desired(use))
 	}
 	files := resources.Files(use, format)
+	if err := requireBytes(len(secret.Data[files.Cert]) + len(secret.Data[files.Key]) + len(secret.Data[files.CA])); err != nil {
+		return nil, fmt.Errorf("%w: entries %s, %s and %s have %w", ErrUnusable, files.Cert, files.Key, files.CA, err)
+	}
 	chain, err := parseAll(secret.Data[files.Cert])
 	if err != nil {
 		return nil, fmt.Errorf("%w: entry %s: %w", ErrUnusable, files.Cert, err)
@@ -64,7 +67,7 @@ func Read(use resources.SecretUse, secret *corev1.Secret) (*Pair, error) {
 	if err != nil {
 		return nil, fmt.Errorf("%w: entry %s: %w", ErrUnusable, files.CA, err)
 	}
-	certificate, err := tls.X509KeyPair(secret.Data[files.Cert], secret.Data[files.Key])
+	certificate, err := keyPair(secret.Data[files.Cert], secret.Data[files.Key])
 	if err != nil {
 		// The certificate was read, so it is about the key. What the library says of a
 		// key names its type and its form, and the rest of the text is not needed.
@@ -89,10 +92,14 @@ var (
 	errNoPEM          = errors.New("it holds no certificate in PEM form")
 	errNoASN1         = errors.New("it holds a certificate that cannot be read")
 	errNotCertificate = errors.New("it holds something else than certificates")
+	errTooMany        = fmt.Errorf("it holds more than %d certificates", maxCertificates)
 )
 
-// parseAll reads the certificates of a PEM file; there is at least one.
+// parseAll reads the certificates of a PEM file; there is at least one. All certificates of tenants come from here.
 func parseAll(text []byte) ([]*x509.Certificate, error) {
+	if err := requireBytes(len(text)); err != nil {
+		return nil, fmt.Errorf("it has %w", err)
+	}
 	var list []*x509.Certificate
 	for len(text) > 0 {
 		var block *pem.Block
@@ -106,6 +113,12 @@ func parseAll(text []byte) ([]*x509.Certificate, error) {
 		parsed, err := x509.ParseCertificate(block.Bytes)
 		if err != nil {
 			return nil, errNoASN1
+		}
+		if err := requireSmall(parsed); err != nil {
+			return nil, err
+		}
+		if len(list) == maxCertificates {
+			return nil, errTooMany
 		}
 		list = append(list, parsed)
 	}

@@ -7,12 +7,14 @@ import (
 	"crypto/sha256"
 	"crypto/x509"
 	"encoding/binary"
+	"errors"
+	"slices"
 	"time"
 
 	"k8s.io/utils/lru"
 )
 
-// maxVerified bounds what is remembered. A cluster needs about ten results of 200 bytes.
+// maxVerified bounds what is remembered. A cluster needs about ten results of 300 bytes.
 const maxVerified = 1 << 15
 
 // verified remembers the signatures that were checked: a look at a cluster with TLS spent most
@@ -28,6 +30,13 @@ type period struct{ from, until time.Time }
 
 func (p period) covers(now time.Time) bool { return !now.Before(p.from) && !now.After(p.until) }
 
+// judgment is what Verify has found, for as long as it stays so. The error is nil or one of those that reduced returns.
+type judgment struct {
+	period
+
+	err error
+}
+
 // periodOf returns when every certificate of a chain is valid.
 func periodOf(chain []*x509.Certificate) period {
 	p := period{from: chain[0].NotBefore, until: chain[0].NotAfter}
@@ -40,6 +49,43 @@ func periodOf(chain []*x509.Certificate) period {
 		}
 	}
 	return p
+}
+
+// untilNextChange returns the time around now in which no certificate of these lists begins or ceases to be valid. What
+// Verify finds depends on the time by nothing else.
+func untilNextChange(now time.Time, lists ...[]*x509.Certificate) period {
+	p := period{until: time.Unix(1<<40, 0)}
+	begin := func(at time.Time) {
+		if at.After(p.from) {
+			p.from = at
+		}
+	}
+	end := func(at time.Time) {
+		if at.Before(p.until) {
+			p.until = at
+		}
+	}
+	for _, c := range slices.Concat(lists...) {
+		if now.Before(c.NotBefore) {
+			end(c.NotBefore.Add(-1))
+		} else {
+			begin(c.NotBefore)
+		}
+		if now.After(c.NotAfter) {
+			begin(c.NotAfter.Add(1))
+		} else {
+			end(c.NotAfter)
+		}
+	}
+	return p
+}
+
+// reduced returns what callers read of an error of Verify, which itself holds certificates.
+func reduced(err error) error {
+	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) {
+		return x509.CertificateInvalidError{Reason: invalid.Reason}
+	}
+	return ErrUntrusted
 }
 
 // identityOf names a question about lists of certificates in their order.
@@ -61,22 +107,26 @@ func identityOf(question uint32, lists ...[]*x509.Certificate) identity {
 	return identity(hash.Sum(nil))
 }
 
-// verifyChain is Certificate.Verify of the first certificate of a chain for one purpose. It
-// remembers success until a certificate of the chain is no longer valid.
+// verifyChain is Certificate.Verify of the first certificate of a chain for one purpose. It remembers what it has found
+// until a certificate begins or ceases to be valid. A failure takes longer than a success if many CAs have the name of the
+// issuer, because Verify tries up to a hundred of them.
 func verifyChain(now time.Time, chain, trusted []*x509.Certificate, purpose x509.ExtKeyUsage) error {
 	id := identityOf(uint32(purpose), chain, trusted)
 	if value, found := verified.Get(id); found {
-		if p, ok := value.(period); ok && p.covers(now) {
-			return nil
+		if j, ok := value.(judgment); ok && j.covers(now) {
+			return j.err
 		}
 	}
 	found, err := chain[0].Verify(x509.VerifyOptions{
 		Roots: pool(trusted), Intermediates: pool(chain[1:]), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{purpose},
 	})
-	if err == nil {
-		verified.Add(id, periodOf(found[0]))
+	if err != nil {
+		err = reduced(err)
+		verified.Add(id, judgment{period: untilNextChange(now, chain, trusted), err: err})
+		return err
 	}
-	return err
+	verified.Add(id, judgment{period: periodOf(found[0])})
+	return nil
 }
 
 // signedBy has no purpose; its results are apart from those of verifyChain.
