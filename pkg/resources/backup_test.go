@@ -53,7 +53,7 @@ func everyBackupOption(s *v1beta2.BackupSpec) {
 	s.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "keys"}
 	s.Compression = v1beta2.CompressionZstd
 	s.BackupPolicy = &v1beta2.BackupPolicy{
-		Schedule: "0 3 * * *", MaxBackups: 7, MaxAge: &metav1.Duration{Duration: 720 * time.Hour}, TimeoutInSecond: 600,
+		Schedule: "0 3 * * *", MaxBackups: 7, MaxAge: &v1beta2.Duration{Duration: 720 * time.Hour}, TimeoutInSecond: 600,
 	}
 }
 

@@ -11,7 +11,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -136,4 +135,4 @@ func compactionArgs(a *v1beta2.AutoCompaction, has features) []string {
 
 func bytesOf(q *resource.Quantity) string { return strconv.FormatInt(q.Value(), 10) }
 
-func milliseconds(d *metav1.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }
+func milliseconds(d *v1beta2.Duration) string { return strconv.FormatInt(d.Milliseconds(), 10) }

@@ -93,8 +93,8 @@ func everyOption(c *v1beta2.EtcdCluster) {
 		QuotaBackendBytes: ptr.To(resource.MustParse("8Gi")),
 		AutoCompaction:    &v1beta2.AutoCompaction{Mode: v1beta2.AutoCompactionPeriodic, Retention: "90m"},
 		SnapshotCount:     ptr.To[int64](25000),
-		HeartbeatInterval: &metav1.Duration{Duration: 250e6},
-		ElectionTimeout:   &metav1.Duration{Duration: 2500e6},
+		HeartbeatInterval: &v1beta2.Duration{Duration: 250e6},
+		ElectionTimeout:   &v1beta2.Duration{Duration: 2500e6},
 		ExtraArgs:         []string{"--max-txn-ops=512", "--metrics=extensive"},
 	}
 }

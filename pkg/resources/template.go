@@ -34,6 +34,8 @@ func TemplateHash(c *v1beta2.EtcdCluster) string {
 	in := templateInputs{Pod: *podPolicy(c).DeepCopy()}
 	if c.Spec.Etcd != nil {
 		in.Etcd = *c.Spec.Etcd
+		// However they are written, they mean the same to a pod.
+		in.Etcd.HeartbeatInterval, in.Etcd.ElectionTimeout = in.Etcd.HeartbeatInterval.WithoutText(), in.Etcd.ElectionTimeout.WithoutText()
 	}
 	secrets := Secrets(c)
 	in.PeerSecret, in.ServerSecret = secrets.Peer, secrets.Server

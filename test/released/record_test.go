@@ -78,7 +78,7 @@ func declareEverything(w *faults.World) {
 		s.Etcd = &v1beta2.EtcdOptions{
 			QuotaBackendBytes: ptr.To(resource.MustParse("8Gi")), SnapshotCount: ptr.To[int64](25000),
 			AutoCompaction:    &v1beta2.AutoCompaction{Mode: v1beta2.AutoCompactionPeriodic, Retention: "90m"},
-			HeartbeatInterval: &metav1.Duration{Duration: 250 * time.Millisecond}, ElectionTimeout: &metav1.Duration{Duration: 2500 * time.Millisecond},
+			HeartbeatInterval: &v1beta2.Duration{Duration: 250 * time.Millisecond}, ElectionTimeout: &v1beta2.Duration{Duration: 2500 * time.Millisecond},
 			ExtraArgs: []string{"--max-txn-ops=512"},
 		}
 	})

@@ -135,7 +135,7 @@ func (w *retentionWalk) changeSpec() {
 	if w.chance(50) || spec.BackupPolicy.MaxBackups == 0 && spec.BackupPolicy.MaxAge == nil {
 		spec.BackupPolicy.MaxBackups, spec.BackupPolicy.MaxAge = pick[int32](w, 0, 1, 2, 3, 7, 14), nil
 		if age := pick(w, 0, 0, 14*day, 60*day, 200*day); age > 0 {
-			spec.BackupPolicy.MaxAge = &metav1.Duration{Duration: age}
+			spec.BackupPolicy.MaxAge = &v1beta2.Duration{Duration: age}
 		}
 		w.note("retention: %d, %v", spec.BackupPolicy.MaxBackups, spec.BackupPolicy.MaxAge)
 	}

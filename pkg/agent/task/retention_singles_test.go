@@ -18,7 +18,7 @@ import (
 // addSingle makes an EtcdBackup with a TTL, whose data stays in the store whatever happens.
 func (w *retentionWalk) addSingle() {
 	b := w.newBackup(fmt.Sprint("single", w.number), nil)
-	b.Spec.TTL = &metav1.Duration{Duration: pick(w, day, 7*day, 30*day)}
+	b.Spec.TTL = &v1beta2.Duration{Duration: pick(w, day, 7*day, 30*day)}
 	if w.dice.IntN(3) == 0 {
 		b.Spec.Hold = ptr.To(true)
 	}

@@ -15,6 +15,8 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	kjson "sigs.k8s.io/json"
 	"sigs.k8s.io/yaml"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // problem is one field that a decoder rejects.
@@ -168,7 +170,7 @@ func (f *finder) scalar(path string, value any, into reflect.Type) {
 
 // examples are values of types that decode themselves.
 var examples = map[reflect.Type]string{
-	reflect.TypeFor[metav1.Duration]():   "a duration in h, m and s, for example 720h or 1h30m",
+	reflect.TypeFor[v1beta2.Duration]():  "a duration in h, m and s, for example 720h or 1h30m",
 	reflect.TypeFor[resource.Quantity](): "a quantity, for example 500m, 2 or 8Gi",
 	reflect.TypeFor[metav1.Time]():       "a time, for example 2026-01-31T15:04:05Z",
 	reflect.TypeFor[metav1.MicroTime]():  "a time, for example 2026-01-31T15:04:05.000000Z",

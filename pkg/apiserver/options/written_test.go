@@ -13,14 +13,14 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
-// appliedSpecs are specs with zero values and with quantities and durations in the form of Kubernetes.
+// appliedSpecs are specs with zero values, with quantities in the form of Kubernetes and with durations in others.
 var appliedSpecs = map[string]struct{ kind, spec string }{
 	"etcdclusters": {"EtcdCluster", `{"size":3,"version":"3.6.16","repository":"quay.io/coreos/etcd","paused":false,"podDisruptionBudget":"Enabled","deletionProtection":false,
 		"pod":{"ClusterDomain":"","resources":{"requests":{"cpu":"1","memory":"512Mi"}}},
-		"etcd":{"quotaBackendBytes":"2Gi","heartbeatInterval":"100ms","electionTimeout":"1s"},
-		"backup":{"storageType":"S3","s3":{"path":"b/p","awsSecret":"aws","forcePathStyle":false},"schedule":"@daily","retention":{"count":7,"age":"720h0m0s"},"compression":"Zstd","verify":"Hash"}}`},
+		"etcd":{"quotaBackendBytes":"2Gi","heartbeatInterval":"0.1s","electionTimeout":"1000ms"},
+		"backup":{"storageType":"S3","s3":{"path":"b/p","awsSecret":"aws","forcePathStyle":false},"schedule":"@daily","retention":{"count":7,"age":"720h"},"compression":"Zstd","verify":"Hash"}}`},
 	"etcdbackups": {"EtcdBackup", `{"etcdCluster":{"name":"a"},"storageType":"S3","s3":{"path":"b/p","awsSecret":"aws","forcePathStyle":false},"compression":"None","verify":"Hash",
-		"backupPolicy":{"suspend":false,"maxBackups":0,"schedule":"@daily","maxAge":"1h30m0s"},"hold":false}`},
+		"backupPolicy":{"suspend":false,"maxBackups":0,"schedule":"@daily","maxAge":"90m"},"hold":false}`},
 }
 
 // TestReadsAsApplied: each way to read an object returns the spec that was applied, with nothing added, left out or written in

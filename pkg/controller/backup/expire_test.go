@@ -32,7 +32,7 @@ func (w *world) addEnded() (ended, newer *v1beta2.EtcdBackup) {
 			},
 		}
 	}
-	ended.Spec.TTL = &metav1.Duration{Duration: time.Minute}
+	ended.Spec.TTL = &v1beta2.Duration{Duration: time.Minute}
 	w.sync()
 	return ended, newer
 }

@@ -49,6 +49,7 @@ func GetOpenAPIDefinitions(ref common.ReferenceCallback) map[string]common.OpenA
 		v1beta2.ClusterRestore{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_ClusterRestore(ref),
 		v1beta2.ClusterSpec{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_ClusterSpec(ref),
 		v1beta2.ClusterStatus{}.OpenAPIModelName():                        schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref),
+		v1beta2.Duration{}.OpenAPIModelName():                             schema_pkg_apis_etcd_v1beta2_Duration(ref),
 		v1beta2.EtcdBackup{}.OpenAPIModelName():                           schema_pkg_apis_etcd_v1beta2_EtcdBackup(ref),
 		v1beta2.EtcdBackupList{}.OpenAPIModelName():                       schema_pkg_apis_etcd_v1beta2_EtcdBackupList(ref),
 		v1beta2.EtcdCluster{}.OpenAPIModelName():                          schema_pkg_apis_etcd_v1beta2_EtcdCluster(ref),
@@ -710,14 +711,14 @@ func schema_pkg_apis_etcd_v1beta2_BackupPolicy(ref common.ReferenceCallback) com
 					"maxAge": {
 						SchemaProps: spec.SchemaProps{
 							Description: "maxAge up to which backups of a periodic one are kept. Absent: no limit.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(v1beta2.Duration{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			metav1.Duration{}.OpenAPIModelName()},
+			v1beta2.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -859,14 +860,14 @@ func schema_pkg_apis_etcd_v1beta2_BackupRetention(ref common.ReferenceCallback) 
 					"age": {
 						SchemaProps: spec.SchemaProps{
 							Description: "age up to which backups are kept. Absent: no limit.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(v1beta2.Duration{}.OpenAPIModelName()),
 						},
 					},
 				},
 			},
 		},
 		Dependencies: []string{
-			metav1.Duration{}.OpenAPIModelName()},
+			v1beta2.Duration{}.OpenAPIModelName()},
 	}
 }
 
@@ -1054,7 +1055,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
 							Description: "ttl is how long a single EtcdBackup is kept after it has ended, such as 168h. Then the controller deletes the object; what is in the store stays. An EtcdBackup is kept longer while hold is true, while an open EtcdRestore needs it, and while no newer verified backup of its cluster exists. Absent: the object is kept.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(v1beta2.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"job": {
@@ -1068,7 +1069,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupSpec(ref common.ReferenceCallback) commo
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupPolicy{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupPolicy{}.OpenAPIModelName(), v1beta2.Duration{}.OpenAPIModelName(), v1beta2.EtcdClusterRef{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
 	}
 }
 
@@ -1605,7 +1606,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 					"ttl": {
 						SchemaProps: spec.SchemaProps{
 							Description: "ttl of the EtcdBackups that requests to /backup make, and of pre-restore backups: how long each is kept after it has ended, such as 168h. Scheduled backups have retention instead. Absent: they are kept.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(v1beta2.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"job": {
@@ -1619,7 +1620,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 			},
 		},
 		Dependencies: []string{
-			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupRetention{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
+			v1beta2.ABSSource{}.OpenAPIModelName(), v1beta2.BackupEncryption{}.OpenAPIModelName(), v1beta2.BackupRetention{}.OpenAPIModelName(), v1beta2.Duration{}.OpenAPIModelName(), v1beta2.GCSSource{}.OpenAPIModelName(), v1beta2.JobPolicy{}.OpenAPIModelName(), v1beta2.OSSSource{}.OpenAPIModelName(), v1beta2.PersistentVolumeClaimSource{}.OpenAPIModelName(), v1beta2.S3BackupSource{}.OpenAPIModelName()},
 	}
 }
 
@@ -2314,6 +2315,18 @@ func schema_pkg_apis_etcd_v1beta2_ClusterStatus(ref common.ReferenceCallback) co
 		},
 		Dependencies: []string{
 			v1beta2.BlockedBy{}.OpenAPIModelName(), v1beta2.CertificateStatus{}.OpenAPIModelName(), v1beta2.ClientStatus{}.OpenAPIModelName(), v1beta2.ClusterCondition{}.OpenAPIModelName(), v1beta2.ClusterOperation{}.OpenAPIModelName(), v1beta2.ClusterRestore{}.OpenAPIModelName(), v1beta2.JoiningStatus{}.OpenAPIModelName(), v1beta2.LastBackup{}.OpenAPIModelName(), v1beta2.MemberStatus{}.OpenAPIModelName(), v1beta2.MembersStatus{}.OpenAPIModelName(), v1beta2.RecoveryStatus{}.OpenAPIModelName(), corev1.LocalObjectReference{}.OpenAPIModelName(), metav1.Time{}.OpenAPIModelName()},
+	}
+}
+
+func schema_pkg_apis_etcd_v1beta2_Duration(ref common.ReferenceCallback) common.OpenAPIDefinition {
+	return common.OpenAPIDefinition{
+		Schema: spec.Schema{
+			SchemaProps: spec.SchemaProps{
+				Description: "Duration is a duration that reads back as it was written: \"720h\" and not \"720h0m0s\", so that tools which compare a manifest with the object find no difference.",
+				Type:        v1beta2.Duration{}.OpenAPISchemaType(),
+				Format:      v1beta2.Duration{}.OpenAPISchemaFormat(),
+			},
+		},
 	}
 }
 
@@ -3107,13 +3120,13 @@ func schema_pkg_apis_etcd_v1beta2_EtcdOptions(ref common.ReferenceCallback) comm
 					"heartbeatInterval": {
 						SchemaProps: spec.SchemaProps{
 							Description: "heartbeatInterval between leader and followers. Default: etcd's own, 100ms.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(v1beta2.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"electionTimeout": {
 						SchemaProps: spec.SchemaProps{
 							Description: "electionTimeout after which a follower that hears nothing calls an election; at least five times the heartbeat interval, at most 50s. Default: etcd's own, 1s.",
-							Ref:         ref(metav1.Duration{}.OpenAPIModelName()),
+							Ref:         ref(v1beta2.Duration{}.OpenAPIModelName()),
 						},
 					},
 					"extraArgs": {
@@ -3139,7 +3152,7 @@ func schema_pkg_apis_etcd_v1beta2_EtcdOptions(ref common.ReferenceCallback) comm
 			},
 		},
 		Dependencies: []string{
-			v1beta2.AutoCompaction{}.OpenAPIModelName(), resource.Quantity{}.OpenAPIModelName(), metav1.Duration{}.OpenAPIModelName()},
+			v1beta2.AutoCompaction{}.OpenAPIModelName(), v1beta2.Duration{}.OpenAPIModelName(), resource.Quantity{}.OpenAPIModelName()},
 	}
 }
 

@@ -26,7 +26,7 @@ func hourly() *v1beta2.ClusterBackupPolicy {
 	return &v1beta2.ClusterBackupPolicy{
 		StorageType: v1beta2.BackupStorageTypeS3, Schedule: "0 * * * *", TimeZone: ptr.To("Europe/Berlin"),
 		BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "b/k", AWSSecret: "aws"}},
-		Retention:    &v1beta2.BackupRetention{Count: ptr.To[int32](3), Age: &metav1.Duration{Duration: 48 * time.Hour}},
+		Retention:    &v1beta2.BackupRetention{Count: ptr.To[int32](3), Age: &v1beta2.Duration{Duration: 48 * time.Hour}},
 		Compression:  v1beta2.CompressionZstd, Verify: v1beta2.VerificationRestore,
 		Encryption: &v1beta2.BackupEncryption{AgeRecipientsSecret: "keys"},
 	}
@@ -53,7 +53,7 @@ func TestScheduleOfACluster(t *testing.T) {
 		EtcdCluster: &v1beta2.EtcdClusterRef{Name: "c"}, StorageType: v1beta2.BackupStorageTypeS3,
 		BackupSource: v1beta2.BackupSource{S3: &v1beta2.S3BackupSource{Path: "b/k", AWSSecret: "aws"}},
 		BackupPolicy: &v1beta2.BackupPolicy{
-			Schedule: "0 * * * *", TimeZone: ptr.To("Europe/Berlin"), MaxBackups: 3, MaxAge: &metav1.Duration{Duration: 48 * time.Hour},
+			Schedule: "0 * * * *", TimeZone: ptr.To("Europe/Berlin"), MaxBackups: 3, MaxAge: &v1beta2.Duration{Duration: 48 * time.Hour},
 		},
 		Compression: v1beta2.CompressionZstd, Verify: v1beta2.VerificationRestore,
 		Encryption: &v1beta2.BackupEncryption{AgeRecipientsSecret: "keys"},
@@ -70,7 +70,7 @@ func TestScheduleOfACluster(t *testing.T) {
 	if plan := DecideCluster(o); plan.Update != nil {
 		t.Errorf("what a user holds is released: %+v", plan.Update.Spec)
 	}
-	o.Cluster.Spec.Backup.TTL = &metav1.Duration{Duration: time.Hour}
+	o.Cluster.Spec.Backup.TTL = &v1beta2.Duration{Duration: time.Hour}
 	if plan := DecideCluster(o); plan.Update != nil {
 		t.Errorf("a periodic EtcdBackup has a TTL: %+v", plan.Update.Spec)
 	}

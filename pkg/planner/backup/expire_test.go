@@ -19,7 +19,7 @@ import (
 func TestExpire(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	s.Backup.Spec.TTL = &metav1.Duration{Duration: 3 * time.Minute}
+	s.Backup.Spec.TTL = &v1beta2.Duration{Duration: 3 * time.Minute}
 	s.begins(epoch, 1).Started = true
 	s.Now = s.Now.Add(time.Hour)
 	if plan := s.step(); plan.Action != ActionNone {
@@ -55,7 +55,7 @@ func TestExpire(t *testing.T) {
 func TestExpireOfWhatFailed(t *testing.T) {
 	t.Parallel()
 	s := newScene(t, nil)
-	s.Backup.Spec.TTL = &metav1.Duration{Duration: time.Minute}
+	s.Backup.Spec.TTL = &v1beta2.Duration{Duration: time.Minute}
 	for number := int32(1); number <= maxAttempts; number++ {
 		s.begins(epoch, number)
 		s.ends(time.Second, bad())
@@ -70,7 +70,7 @@ func TestExpireOfWhatFailed(t *testing.T) {
 		t.Errorf("its spec was changed: %+v", plan)
 	}
 	periodic := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 3600})
-	periodic.Backup.Spec.TTL = &metav1.Duration{Duration: time.Minute} // stored by an API server that did not check it
+	periodic.Backup.Spec.TTL = &v1beta2.Duration{Duration: time.Minute} // stored by an API server that did not check it
 	periodic.begins(epoch, 1)
 	periodic.ends(time.Second, good(1))
 	periodic.step()

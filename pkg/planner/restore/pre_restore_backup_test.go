@@ -286,7 +286,7 @@ func TestPreRestoreBackupObject(t *testing.T) {
 	}
 	expires := func(o *Observed) {
 		ownStore(o)
-		o.Cluster.Spec.Backup.TTL = &metav1.Duration{Duration: time.Hour}
+		o.Cluster.Spec.Backup.TTL = &v1beta2.Duration{Duration: time.Hour}
 	}
 	plain, short := observed(uncopied, ownStore), observed(uncopied, expires)
 	if got := Decide(short).Copy; got == nil || got.Spec.TTL == nil || got.Spec.TTL.Duration != time.Hour || got.Name != plain.PreRestoreBackupName() {

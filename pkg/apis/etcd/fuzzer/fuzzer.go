@@ -6,6 +6,8 @@
 package fuzzer
 
 import (
+	"time"
+
 	"math/rand/v2"
 
 	"k8s.io/apimachinery/pkg/runtime/serializer"
@@ -18,6 +20,9 @@ import (
 // defaults, so an object without them would not come back as it went.
 func Funcs(_ serializer.CodecFactory) []any {
 	return []any{
+		func(d *v1beta2.Duration, c randfill.Continue) {
+			d.Duration = time.Duration(c.Int63()) // a text counts only with the duration that it means
+		},
 		func(cluster *v1beta2.EtcdCluster, c randfill.Continue) {
 			c.FillNoCustom(cluster)
 			v1beta2.SetObjectDefaults_EtcdCluster(cluster)

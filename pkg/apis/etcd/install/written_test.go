@@ -37,8 +37,8 @@ func valuesOf(of reflect.Type, path string) []value {
 	switch of {
 	case reflect.TypeFor[resource.Quantity]():
 		return []value{{`"2"`, ""}, {`"500m"`, ""}, {`"8Gi"`, ""}, {`"1e3"`, ""}, {`"1000m"`, `"1"`}, {`"0.5Gi"`, `"512Mi"`}, {`"1024Mi"`, `"1Gi"`}, {`2`, `"2"`}}
-	case reflect.TypeFor[metav1.Duration]():
-		return []value{{`"1h0m0s"`, ""}, {`"1.5s"`, ""}, {`"720h0m0s"`, ""}, {`"60m"`, `"1h0m0s"`}, {`"720h"`, `"720h0m0s"`}, {`"0s"`, ""}}
+	case reflect.TypeFor[v1beta2.Duration]():
+		return []value{{`"1h0m0s"`, ""}, {`"1.5s"`, ""}, {`"720h0m0s"`, ""}, {`"60m"`, ""}, {`"720h"`, ""}, {`"0s"`, ""}, {`"0"`, ""}}
 	case reflect.TypeFor[metav1.Time]():
 		return []value{{`"2026-01-31T15:04:05Z"`, ""}, {`"2026-01-31T16:04:05+01:00"`, `"2026-01-31T15:04:05Z"`}}
 	}

@@ -81,7 +81,7 @@ type BackupSpec struct {
 	// deletes the object; what is in the store stays. An EtcdBackup is kept longer while hold is true,
 	// while an open EtcdRestore needs it, and while no newer verified backup of its cluster exists.
 	// Absent: the object is kept.
-	TTL *metav1.Duration `json:"ttl,omitempty" protobuf:"bytes,13,opt,name=ttl"`
+	TTL *Duration `json:"ttl,omitempty" protobuf:"bytes,13,opt,name=ttl"`
 
 	// job says where and how the pods run that make the backup.
 	Job *JobPolicy `json:"job,omitempty" protobuf:"bytes,20,opt,name=job"`
@@ -106,7 +106,7 @@ type BackupPolicy struct {
 	// +optional
 	Suspend bool `json:"suspend" protobuf:"varint,6,opt,name=suspend"`
 	// maxAge up to which backups of a periodic one are kept. Absent: no limit.
-	MaxAge *metav1.Duration `json:"maxAge,omitempty" protobuf:"bytes,7,opt,name=maxAge"`
+	MaxAge *Duration `json:"maxAge,omitempty" protobuf:"bytes,7,opt,name=maxAge"`
 }
 
 // BackupPhase is a one-word summary of a backup.

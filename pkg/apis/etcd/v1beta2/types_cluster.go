@@ -301,11 +301,11 @@ type EtcdOptions struct {
 	SnapshotCount *int64 `json:"snapshotCount,omitempty" protobuf:"varint,3,opt,name=snapshotCount"`
 
 	// heartbeatInterval between leader and followers. Default: etcd's own, 100ms.
-	HeartbeatInterval *metav1.Duration `json:"heartbeatInterval,omitempty" protobuf:"bytes,4,opt,name=heartbeatInterval"`
+	HeartbeatInterval *Duration `json:"heartbeatInterval,omitempty" protobuf:"bytes,4,opt,name=heartbeatInterval"`
 
 	// electionTimeout after which a follower that hears nothing calls an election;
 	// at least five times the heartbeat interval, at most 50s. Default: etcd's own, 1s.
-	ElectionTimeout *metav1.Duration `json:"electionTimeout,omitempty" protobuf:"bytes,5,opt,name=electionTimeout"`
+	ElectionTimeout *Duration `json:"electionTimeout,omitempty" protobuf:"bytes,5,opt,name=electionTimeout"`
 
 	// extraArgs are appended to etcd's command line, each of the form --flag=value.
 	// Flags that the controller owns are rejected.

@@ -3,8 +3,6 @@
 
 package v1beta2
 
-import metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
-
 // BackupStorageType is a kind of store for backups.
 type BackupStorageType string
 
@@ -220,7 +218,7 @@ type BackupRetention struct {
 	// count of backups that are kept at most. Absent: no limit.
 	Count *int32 `json:"count,omitempty" protobuf:"varint,1,opt,name=count"`
 	// age up to which backups are kept. Absent: no limit.
-	Age *metav1.Duration `json:"age,omitempty" protobuf:"bytes,2,opt,name=age"`
+	Age *Duration `json:"age,omitempty" protobuf:"bytes,2,opt,name=age"`
 }
 
 // ClusterBackupPolicy says where backups of a cluster go and when they are made.
@@ -251,7 +249,7 @@ type ClusterBackupPolicy struct {
 	// ttl of the EtcdBackups that requests to /backup make, and of pre-restore backups: how long each is
 	// kept after it has ended, such as 168h. Scheduled backups have retention instead. Absent: they are
 	// kept.
-	TTL *metav1.Duration `json:"ttl,omitempty" protobuf:"bytes,10,opt,name=ttl"`
+	TTL *Duration `json:"ttl,omitempty" protobuf:"bytes,10,opt,name=ttl"`
 
 	// job says where and how the pods run that make the backups. Restores take it where
 	// neither they nor the EtcdBackup say anything else.

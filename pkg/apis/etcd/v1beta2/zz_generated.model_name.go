@@ -139,6 +139,11 @@ func (in ClusterStatus) OpenAPIModelName() string {
 }
 
 // OpenAPIModelName returns the OpenAPI model name for this type.
+func (in Duration) OpenAPIModelName() string {
+	return "com.coreos.database.etcd.v1beta2.Duration"
+}
+
+// OpenAPIModelName returns the OpenAPI model name for this type.
 func (in EtcdBackup) OpenAPIModelName() string {
 	return "com.coreos.database.etcd.v1beta2.EtcdBackup"
 }

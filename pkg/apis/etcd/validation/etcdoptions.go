@@ -8,7 +8,6 @@ import (
 	"time"
 
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -96,7 +95,7 @@ func validateElection(options *v1beta2.EtcdOptions, path *field.Path) field.Erro
 	return nil
 }
 
-func validateMilliseconds(interval *metav1.Duration, path *field.Path) field.ErrorList {
+func validateMilliseconds(interval *v1beta2.Duration, path *field.Path) field.ErrorList {
 	if interval.Duration <= 0 || interval.Duration%time.Millisecond != 0 {
 		return field.ErrorList{invalid(path, interval.Duration.String(), "must be a positive whole number of milliseconds, such as %s", defaultHeartbeat)}
 	}

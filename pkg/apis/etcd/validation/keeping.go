@@ -9,7 +9,6 @@ import (
 	"strings"
 	"time"
 
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -53,7 +52,7 @@ func validateKeeping(spec *v1beta2.BackupSpec, path *field.Path) field.ErrorList
 	return errs
 }
 
-func validateTTL(ttl *metav1.Duration, path *field.Path) field.ErrorList {
+func validateTTL(ttl *v1beta2.Duration, path *field.Path) field.ErrorList {
 	if ttl != nil && ttl.Duration < minTTL {
 		return field.ErrorList{invalid(path, ttl.Duration.String(), "must be at least %s; leave it out to keep the EtcdBackup", minTTL)}
 	}

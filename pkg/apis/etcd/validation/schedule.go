@@ -9,8 +9,9 @@ import (
 	_ "time/tzdata" // The image that validates has no zone database of its own.
 
 	"github.com/robfig/cron/v3"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 const maxScheduleLength = 256
@@ -55,7 +56,7 @@ func validateTimeZone(zone *string, path *field.Path) field.ErrorList {
 	return nil
 }
 
-func validateMaxAge(age *metav1.Duration, path *field.Path) field.ErrorList {
+func validateMaxAge(age *v1beta2.Duration, path *field.Path) field.ErrorList {
 	if age != nil && age.Duration <= 0 {
 		return field.ErrorList{invalid(path, age.Duration.String(), "must be more than 0, such as 720h; leave it out for no limit")}
 	}

@@ -96,9 +96,9 @@ func TestBackupHasTheTTLOfTheCluster(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)
 	cluster := destined("short")
-	cluster.Spec.Backup.TTL = &metav1.Duration{Duration: time.Hour}
+	cluster.Spec.Backup.TTL = &v1beta2.Duration{Duration: time.Hour}
 	create(t, storage, cluster)
-	for want, spec := range map[time.Duration]v1beta2.BackupSpec{time.Hour: {}, time.Minute: {TTL: &metav1.Duration{Duration: time.Minute}}} {
+	for want, spec := range map[time.Duration]v1beta2.BackupSpec{time.Hour: {}, time.Minute: {TTL: &v1beta2.Duration{Duration: time.Minute}}} {
 		made, err := askBackup(t, storage, "short", &v1beta2.EtcdBackup{Spec: spec}, metav1.DryRunAll)
 		if err != nil || made.Spec.TTL == nil || made.Spec.TTL.Duration != want {
 			t.Errorf("want %s: %+v, %v", want, made, err)

@@ -15,7 +15,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -85,7 +84,7 @@ func fill(v reflect.Value, depth int) {
 	case *resource.Quantity:
 		*special = resource.MustParse("3Gi")
 		return
-	case *metav1.Duration:
+	case *v1beta2.Duration:
 		special.Duration = 7e9
 		return
 	case *corev1.ResourceList:

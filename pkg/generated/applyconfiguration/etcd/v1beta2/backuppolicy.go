@@ -6,7 +6,7 @@
 package v1beta2
 
 import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // BackupPolicyApplyConfiguration represents a declarative configuration of the BackupPolicy type for use
@@ -29,7 +29,7 @@ type BackupPolicyApplyConfiguration struct {
 	// suspend makes no new backup of a periodic one while true.
 	Suspend *bool `json:"suspend,omitempty"`
 	// maxAge up to which backups of a periodic one are kept. Absent: no limit.
-	MaxAge *v1.Duration `json:"maxAge,omitempty"`
+	MaxAge *etcdv1beta2.Duration `json:"maxAge,omitempty"`
 }
 
 // BackupPolicyApplyConfiguration constructs a declarative configuration of the BackupPolicy type for use with
@@ -89,7 +89,7 @@ func (b *BackupPolicyApplyConfiguration) WithSuspend(value bool) *BackupPolicyAp
 // WithMaxAge sets the MaxAge field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the MaxAge field is set to the value of the last call.
-func (b *BackupPolicyApplyConfiguration) WithMaxAge(value v1.Duration) *BackupPolicyApplyConfiguration {
+func (b *BackupPolicyApplyConfiguration) WithMaxAge(value etcdv1beta2.Duration) *BackupPolicyApplyConfiguration {
 	b.MaxAge = &value
 	return b
 }

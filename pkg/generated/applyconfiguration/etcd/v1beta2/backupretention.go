@@ -6,7 +6,7 @@
 package v1beta2
 
 import (
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // BackupRetentionApplyConfiguration represents a declarative configuration of the BackupRetention type for use
@@ -17,7 +17,7 @@ type BackupRetentionApplyConfiguration struct {
 	// count of backups that are kept at most. Absent: no limit.
 	Count *int32 `json:"count,omitempty"`
 	// age up to which backups are kept. Absent: no limit.
-	Age *v1.Duration `json:"age,omitempty"`
+	Age *etcdv1beta2.Duration `json:"age,omitempty"`
 }
 
 // BackupRetentionApplyConfiguration constructs a declarative configuration of the BackupRetention type for use with
@@ -37,7 +37,7 @@ func (b *BackupRetentionApplyConfiguration) WithCount(value int32) *BackupRetent
 // WithAge sets the Age field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the Age field is set to the value of the last call.
-func (b *BackupRetentionApplyConfiguration) WithAge(value v1.Duration) *BackupRetentionApplyConfiguration {
+func (b *BackupRetentionApplyConfiguration) WithAge(value etcdv1beta2.Duration) *BackupRetentionApplyConfiguration {
 	b.Age = &value
 	return b
 }

@@ -7,7 +7,6 @@ package v1beta2
 
 import (
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // BackupSpecApplyConfiguration represents a declarative configuration of the BackupSpec type for use
@@ -55,7 +54,7 @@ type BackupSpecApplyConfiguration struct {
 	// deletes the object; what is in the store stays. An EtcdBackup is kept longer while hold is true,
 	// while an open EtcdRestore needs it, and while no newer verified backup of its cluster exists.
 	// Absent: the object is kept.
-	TTL *v1.Duration `json:"ttl,omitempty"`
+	TTL *etcdv1beta2.Duration `json:"ttl,omitempty"`
 	// job says where and how the pods run that make the backup.
 	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
 }
@@ -201,7 +200,7 @@ func (b *BackupSpecApplyConfiguration) WithHeldSnapshots(values ...string) *Back
 // WithTTL sets the TTL field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TTL field is set to the value of the last call.
-func (b *BackupSpecApplyConfiguration) WithTTL(value v1.Duration) *BackupSpecApplyConfiguration {
+func (b *BackupSpecApplyConfiguration) WithTTL(value etcdv1beta2.Duration) *BackupSpecApplyConfiguration {
 	b.TTL = &value
 	return b
 }

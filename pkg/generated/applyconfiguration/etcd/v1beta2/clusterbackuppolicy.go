@@ -7,7 +7,6 @@ package v1beta2
 
 import (
 	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // ClusterBackupPolicyApplyConfiguration represents a declarative configuration of the ClusterBackupPolicy type for use
@@ -41,7 +40,7 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	// ttl of the EtcdBackups that requests to /backup make, and of pre-restore backups: how long each is
 	// kept after it has ended, such as 168h. Scheduled backups have retention instead. Absent: they are
 	// kept.
-	TTL *v1.Duration `json:"ttl,omitempty"`
+	TTL *etcdv1beta2.Duration `json:"ttl,omitempty"`
 	// job says where and how the pods run that make the backups. Restores take it where
 	// neither they nor the EtcdBackup say anything else.
 	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
@@ -160,7 +159,7 @@ func (b *ClusterBackupPolicyApplyConfiguration) WithServiceAccountName(value str
 // WithTTL sets the TTL field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the TTL field is set to the value of the last call.
-func (b *ClusterBackupPolicyApplyConfiguration) WithTTL(value v1.Duration) *ClusterBackupPolicyApplyConfiguration {
+func (b *ClusterBackupPolicyApplyConfiguration) WithTTL(value etcdv1beta2.Duration) *ClusterBackupPolicyApplyConfiguration {
 	b.TTL = &value
 	return b
 }

@@ -6,8 +6,8 @@
 package v1beta2
 
 import (
+	etcdv1beta2 "github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	resource "k8s.io/apimachinery/pkg/api/resource"
-	v1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 )
 
 // EtcdOptionsApplyConfiguration represents a declarative configuration of the EtcdOptions type for use
@@ -24,10 +24,10 @@ type EtcdOptionsApplyConfiguration struct {
 	// snapshot to disk. Default: etcd's own.
 	SnapshotCount *int64 `json:"snapshotCount,omitempty"`
 	// heartbeatInterval between leader and followers. Default: etcd's own, 100ms.
-	HeartbeatInterval *v1.Duration `json:"heartbeatInterval,omitempty"`
+	HeartbeatInterval *etcdv1beta2.Duration `json:"heartbeatInterval,omitempty"`
 	// electionTimeout after which a follower that hears nothing calls an election;
 	// at least five times the heartbeat interval, at most 50s. Default: etcd's own, 1s.
-	ElectionTimeout *v1.Duration `json:"electionTimeout,omitempty"`
+	ElectionTimeout *etcdv1beta2.Duration `json:"electionTimeout,omitempty"`
 	// extraArgs are appended to etcd's command line, each of the form --flag=value.
 	// Flags that the controller owns are rejected.
 	ExtraArgs []string `json:"extraArgs,omitempty"`
@@ -66,7 +66,7 @@ func (b *EtcdOptionsApplyConfiguration) WithSnapshotCount(value int64) *EtcdOpti
 // WithHeartbeatInterval sets the HeartbeatInterval field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the HeartbeatInterval field is set to the value of the last call.
-func (b *EtcdOptionsApplyConfiguration) WithHeartbeatInterval(value v1.Duration) *EtcdOptionsApplyConfiguration {
+func (b *EtcdOptionsApplyConfiguration) WithHeartbeatInterval(value etcdv1beta2.Duration) *EtcdOptionsApplyConfiguration {
 	b.HeartbeatInterval = &value
 	return b
 }
@@ -74,7 +74,7 @@ func (b *EtcdOptionsApplyConfiguration) WithHeartbeatInterval(value v1.Duration)
 // WithElectionTimeout sets the ElectionTimeout field in the declarative configuration to the given value
 // and returns the receiver, so that objects can be built by chaining "With" function invocations.
 // If called multiple times, the ElectionTimeout field is set to the value of the last call.
-func (b *EtcdOptionsApplyConfiguration) WithElectionTimeout(value v1.Duration) *EtcdOptionsApplyConfiguration {
+func (b *EtcdOptionsApplyConfiguration) WithElectionTimeout(value etcdv1beta2.Duration) *EtcdOptionsApplyConfiguration {
 	b.ElectionTimeout = &value
 	return b
 }
