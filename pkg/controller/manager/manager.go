@@ -81,7 +81,7 @@ func Run(ctx context.Context, o *Options) error {
 		health.Go(func() { storage.Run(ctx) })
 	}
 	if o.StorageBackupPVC != "" {
-		health.Go(func() { ensureStorageBackup(ctx, c.etcd, o, clock.RealClock{}) })
+		health.Go(func() { ensureStorageBackup(ctx, c.kubernetes, c.etcd, o, clock.RealClock{}) })
 	}
 	plain := limited(maxScrapes, legacyregistry.Handler())
 	if o.SecureMetricsAddress != "" {

@@ -5,12 +5,16 @@ package manager
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"slices"
+	"strings"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/client-go/kubernetes"
 	"k8s.io/klog/v2"
 	"k8s.io/utils/clock"
 
@@ -27,6 +31,10 @@ const (
 	storagePort = 2379
 	// apiServerService is the Service of the API servers in artifacts/install and in the chart.
 	apiServerService = "etcd-operator-apiserver"
+	// apiServerPods selects the pods of the API servers in both.
+	apiServerPods = "app.kubernetes.io/name=etcd-operator-apiserver,app.kubernetes.io/component=apiserver"
+	// embeddedFlag is the flag of an API server that has the etcd inside.
+	embeddedFlag = "--embedded-etcd-dir"
 	// storageBackupRetry follows an attempt to create the EtcdBackup that failed: the API servers
 	// start after their storage, and that starts after the controller has issued its certificates.
 	storageBackupRetry = 5 * time.Second
@@ -36,6 +44,11 @@ const (
 	storageBackupSchedule = "@every 30m"
 	storageBackupsKept    = 48
 )
+
+// errStorageNotUsed means that the API servers do not use the storage of this controller's flags. The API servers of an
+// installation that was applied over another one reject their empty storage, and the old pod goes on serving the objects.
+// A backup of the empty storage would be the newest one, and would delete those of the objects.
+var errStorageNotUsed = errors.New("the API servers do not store their objects in the storage of --storage-service")
 
 // storageEndpoints returns the addresses of the etcd that stores the objects, if it is inside of the
 // only API server, or else in members of its own.
@@ -75,17 +88,53 @@ func (o *Options) storageBackup() *v1beta2.EtcdBackup {
 	}
 }
 
-// ensureStorageBackup creates the EtcdBackup, and returns when it exists. A person may change it
-// afterwards.
-func ensureStorageBackup(ctx context.Context, etcd versioned.Interface, o *Options, clock clock.Clock) {
-	backup := o.storageBackup()
+// isStorageUsed returns nil if every API server that is ready stores its objects in the storage of the flags.
+func (o *Options) isStorageUsed(apiServers []corev1.Pod) error {
+	used := false
+	for _, pod := range apiServers {
+		isReady := slices.ContainsFunc(pod.Status.Conditions, func(c corev1.PodCondition) bool {
+			return c.Type == corev1.PodReady && c.Status == corev1.ConditionTrue
+		})
+		if !isReady {
+			continue
+		}
+		if isEmbedded(pod) != (o.StorageEmbeddedService != "") {
+			return fmt.Errorf("%w, but pod %s serves them from another storage: move the objects with artifacts/ha/storage.sh, or apply the installation again that they are in", errStorageNotUsed, pod.Name)
+		}
+		used = true
+	}
+	if !used {
+		return errors.New("no pod of the API servers is ready")
+	}
+	return nil
+}
+
+// isEmbedded is true for an API server that has the etcd inside.
+func isEmbedded(pod corev1.Pod) bool {
+	return slices.ContainsFunc(pod.Spec.Containers, func(c corev1.Container) bool {
+		return slices.ContainsFunc(slices.Concat(c.Command, c.Args), func(arg string) bool {
+			return arg == embeddedFlag || strings.HasPrefix(arg, embeddedFlag+"=")
+		})
+	})
+}
+
+// ensureStorageBackup creates the EtcdBackup, and returns when it exists and the API servers use the storage. A person may
+// change it afterwards.
+func ensureStorageBackup(ctx context.Context, kube kubernetes.Interface, etcd versioned.Interface, o *Options, clock clock.Clock) {
+	logger, backup, isReported := klog.FromContext(ctx), o.storageBackup(), false
 	for {
-		err := o.tryStorageBackup(ctx, etcd, backup)
+		err := o.tryStorageBackup(ctx, kube, etcd, backup)
 		if err == nil {
 			return
 		}
-		if ctx.Err() == nil {
-			klog.FromContext(ctx).V(2).Info("EtcdBackup of the storage not created yet", "backup", klog.KObj(backup), "reason", err, "retryAfter", storageBackupRetry)
+		switch {
+		case ctx.Err() != nil:
+		case errors.Is(err, errStorageNotUsed) && !isReported:
+			// A person has to end this, so the log says it once at the level that is always on.
+			logger.Info("EtcdBackup of the storage stays as it is", "backup", klog.KObj(backup), "reason", err)
+			isReported = true
+		default:
+			logger.V(2).Info("EtcdBackup of the storage not created yet", "backup", klog.KObj(backup), "reason", err, "retryAfter", storageBackupRetry)
 		}
 		timer := clock.NewTimer(storageBackupRetry)
 		select {
@@ -97,11 +146,19 @@ func ensureStorageBackup(ctx context.Context, etcd versioned.Interface, o *Optio
 	}
 }
 
-// tryStorageBackup creates the EtcdBackup, or follows the objects to another kind of installation.
-func (o *Options) tryStorageBackup(ctx context.Context, etcd versioned.Interface, backup *v1beta2.EtcdBackup) error {
+// tryStorageBackup creates the EtcdBackup, or follows the objects to another kind of installation. It does so only while
+// the API servers use the storage.
+func (o *Options) tryStorageBackup(ctx context.Context, kube kubernetes.Interface, etcd versioned.Interface, backup *v1beta2.EtcdBackup) error {
 	logger := klog.FromContext(ctx)
+	apiServers, err := kube.CoreV1().Pods(o.podNamespace).List(ctx, metav1.ListOptions{LabelSelector: apiServerPods})
+	if err != nil {
+		return fmt.Errorf("list the pods of the API servers: %w", err)
+	}
+	if err := o.isStorageUsed(apiServers.Items); err != nil {
+		return err
+	}
 	backups := etcd.EtcdV1beta2().EtcdBackups(backup.Namespace)
-	_, err := backups.Create(ctx, backup, metav1.CreateOptions{})
+	_, err = backups.Create(ctx, backup, metav1.CreateOptions{})
 	if err == nil {
 		logger.Info("EtcdBackup of the storage created", "backup", klog.KObj(backup), "schedule", backup.Spec.BackupPolicy.Schedule)
 		return nil

@@ -5,13 +5,17 @@ package manager
 
 import (
 	"context"
+	"errors"
+	"reflect"
 	"slices"
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
+	kubefake "k8s.io/client-go/kubernetes/fake"
 	clienttesting "k8s.io/client-go/testing"
 	clocktesting "k8s.io/utils/clock/testing"
 
@@ -29,6 +33,98 @@ func embeddedOptions() *Options {
 	o := storageOptions()
 	o.StorageEmbeddedService = apiServerService
 	return o
+}
+
+// apiServer returns a pod of the API servers, as artifacts/install and artifacts/ha label it.
+func apiServer(name string, isReady corev1.ConditionStatus, args ...string) *corev1.Pod {
+	return &corev1.Pod{
+		ObjectMeta: metav1.ObjectMeta{Namespace: "ns", Name: name, Labels: map[string]string{"app.kubernetes.io/name": apiServerService, "app.kubernetes.io/component": "apiserver"}},
+		Spec:       corev1.PodSpec{Containers: []corev1.Container{{Name: "apiserver", Command: []string{"/apiserver"}, Args: args}}},
+		Status:     corev1.PodStatus{Conditions: []corev1.PodCondition{{Type: corev1.PodReady, Status: isReady}}},
+	}
+}
+
+// servedFrom returns a Kubernetes whose API server uses the storage of the options.
+func servedFrom(o *Options) *kubefake.Clientset {
+	if o.StorageEmbeddedService != "" {
+		return kubefake.NewClientset(apiServer("single", corev1.ConditionTrue, "--embedded-etcd-dir=/data"))
+	}
+	return kubefake.NewClientset(apiServer("several", corev1.ConditionTrue, "--etcd-servers=https://storage"))
+}
+
+// TestStorageOfTheAPIServers: an installation that was applied over another one has API servers that reject their empty
+// storage, beside an old pod that serves the objects.
+func TestStorageOfTheAPIServers(t *testing.T) {
+	t.Parallel()
+	const yes, no = corev1.ConditionTrue, corev1.ConditionFalse
+	members := func(ready corev1.ConditionStatus) corev1.Pod { return *apiServer("new", ready, "--etcd-servers=x") }
+	embedded := func(ready corev1.ConditionStatus) corev1.Pod {
+		return *apiServer("old", ready, "--embedded-etcd-dir=/data")
+	}
+	for name, test := range map[string]struct {
+		pods            []corev1.Pod
+		single, several bool
+		isElsewhere     bool
+	}{
+		"no pod":                                   {},
+		"no pod is ready":                          {pods: []corev1.Pod{members(no), embedded(no)}},
+		"only API server":                          {pods: []corev1.Pod{embedded(yes)}, single: true, isElsewhere: true},
+		"flag and directory are two arguments":     {pods: []corev1.Pod{*apiServer("old", yes, "--embedded-etcd-dir", "/data")}, single: true, isElsewhere: true},
+		"API servers on members":                   {pods: []corev1.Pod{members(yes), members(yes)}, several: true, isElsewhere: true},
+		"new API servers reject the empty storage": {pods: []corev1.Pod{embedded(yes), members(no)}, single: true, isElsewhere: true},
+		"the only API server rejects its volume":   {pods: []corev1.Pod{embedded(no), members(yes)}, several: true, isElsewhere: true},
+		"both serve":                               {pods: []corev1.Pod{embedded(yes), members(yes)}, isElsewhere: true},
+	} {
+		single, several := embeddedOptions().isStorageUsed(test.pods), storageOptions().isStorageUsed(test.pods)
+		if (single == nil) != test.single || (several == nil) != test.several {
+			t.Errorf("%s: for one API server %v, for several %v", name, single, several)
+		}
+		if got := errors.Is(single, errStorageNotUsed) || errors.Is(several, errStorageNotUsed); got != test.isElsewhere {
+			t.Errorf("%s: for one API server %v, for several %v", name, single, several)
+		}
+	}
+}
+
+// TestStorageBackupStaysWithTheObjects applies artifacts/ha over an only API server with objects. The EtcdBackup stays as it
+// is, and none is created, until the API servers use the members.
+func TestStorageBackupStaysWithTheObjects(t *testing.T) {
+	t.Parallel()
+	for _, exists := range []bool{true, false} {
+		kube, etcd, clock := servedFrom(embeddedOptions()), fake.NewSimpleClientset(), clocktesting.NewFakeClock(time.Now())
+		if exists {
+			ensureStorageBackup(t.Context(), kube, etcd, embeddedOptions(), clock)
+		}
+		backups := etcd.EtcdV1beta2().EtcdBackups("ns")
+		before, _ := backups.List(t.Context(), metav1.ListOptions{})
+		done := make(chan struct{})
+		go func() {
+			defer close(done)
+			ensureStorageBackup(t.Context(), kube, etcd, storageOptions(), clock)
+		}()
+		for !clock.HasWaiters() {
+			select {
+			case <-done:
+				t.Fatal("it returned while the objects were in another storage")
+			case <-time.After(time.Millisecond):
+			}
+		}
+		if after, _ := backups.List(t.Context(), metav1.ListOptions{}); !reflect.DeepEqual(before, after) {
+			t.Errorf("EtcdBackups %+v became %+v", before, after)
+		}
+		pods := kube.CoreV1().Pods("ns")
+		if err := pods.Delete(t.Context(), "single", metav1.DeleteOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := pods.Create(t.Context(), apiServer("several", corev1.ConditionTrue), metav1.CreateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		clock.Step(storageBackupRetry)
+		<-done
+		moved, err := backups.Get(t.Context(), "storage", metav1.GetOptions{})
+		if want := storageOptions().storageEndpoints(""); err != nil || !slices.Equal(moved.Spec.EtcdEndpoints, want) {
+			t.Errorf("the EtcdBackup is %+v (%v), want the endpoints %v", moved, err, want)
+		}
+	}
 }
 
 // TestStorageBackupIsValid checks that the API server accepts the EtcdBackup of each kind of
@@ -77,10 +173,10 @@ func TestStorageBackupFollowsTheObjects(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	ensureStorageBackup(t.Context(), etcd, single, clock)
+	ensureStorageBackup(t.Context(), servedFrom(single), etcd, single, clock)
 	change(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy.Schedule = "@hourly" })
 	for _, o := range []*Options{several, single} {
-		ensureStorageBackup(t.Context(), etcd, o, clock)
+		ensureStorageBackup(t.Context(), servedFrom(o), etcd, o, clock)
 		got, want := read(), o.storageBackup()
 		if !slices.Equal(got.Spec.EtcdEndpoints, want.Spec.EtcdEndpoints) || got.Spec.BackupPolicy.Schedule != "@hourly" {
 			t.Errorf("the EtcdBackup is %+v, want the endpoints %v and the schedule of a person", got.Spec, want.Spec.EtcdEndpoints)
@@ -89,7 +185,7 @@ func TestStorageBackupFollowsTheObjects(t *testing.T) {
 	mine := []string{"https://mine.example.com:2379"}
 	change(func(b *v1beta2.EtcdBackup) { b.Spec.EtcdEndpoints = mine })
 	for _, o := range []*Options{several, single} {
-		ensureStorageBackup(t.Context(), etcd, o, clock)
+		ensureStorageBackup(t.Context(), servedFrom(o), etcd, o, clock)
 		if got := read().Spec.EtcdEndpoints; !slices.Equal(got, mine) {
 			t.Errorf("the endpoints of a person became %v", got)
 		}
@@ -113,7 +209,7 @@ func TestStorageBackupIsCreatedOnce(t *testing.T) {
 	done := make(chan struct{})
 	go func() {
 		defer close(done)
-		ensureStorageBackup(t.Context(), etcd, storageOptions(), clock)
+		ensureStorageBackup(t.Context(), servedFrom(storageOptions()), etcd, storageOptions(), clock)
 	}()
 	for !clock.HasWaiters() {
 		select {
@@ -133,12 +229,12 @@ func TestStorageBackupIsCreatedOnce(t *testing.T) {
 	if _, err := backups.Update(t.Context(), made, metav1.UpdateOptions{}); err != nil {
 		t.Fatal(err)
 	}
-	ensureStorageBackup(t.Context(), etcd, storageOptions(), clock)
+	ensureStorageBackup(t.Context(), servedFrom(storageOptions()), etcd, storageOptions(), clock)
 	if made, err = backups.Get(t.Context(), "storage", metav1.GetOptions{}); err != nil || !made.Spec.BackupPolicy.Suspend {
 		t.Errorf("the second controller left %+v (%v)", made, err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	away = true
-	ensureStorageBackup(ctx, etcd, storageOptions(), clock) // returns
+	ensureStorageBackup(ctx, servedFrom(storageOptions()), etcd, storageOptions(), clock) // returns
 }
