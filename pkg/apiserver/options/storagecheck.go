@@ -190,7 +190,7 @@ func findOwnedObject(ctx context.Context, kube kubernetes.Interface) (string, er
 		},
 	} {
 		err := pager.New(list).EachListItem(ctx, members, func(item runtime.Object) error {
-			if object, ok := item.(metav1.Object); ok && found == "" && isOwnedByCluster(object) {
+			if object, ok := item.(metav1.Object); ok && found == "" && (isOwnedByCluster(object) || isDataOfCluster(object)) {
 				found = kind + " " + object.GetNamespace() + "/" + object.GetName()
 			}
 			return nil
@@ -200,6 +200,15 @@ func findOwnedObject(ctx context.Context, kube kubernetes.Interface) (string, er
 		}
 	}
 	return found, nil
+}
+
+// isDataOfCluster is true for a PVC that only the controller deletes, and that belongs to an EtcdCluster. It is all that
+// Kubernetes has of a hibernated one. A PVC that stayed when its EtcdCluster was deleted proves none.
+func isDataOfCluster(object metav1.Object) bool {
+	_, isPVC := object.(*corev1.PersistentVolumeClaim)
+	annotations := object.GetAnnotations()
+	return isPVC && metav1.GetControllerOfNoCopy(object) == nil &&
+		annotations[resources.AnnotationClusterUID] != "" && annotations[resources.AnnotationRetained] == ""
 }
 
 // isOwnedByCluster is true for an object that Kubernetes deletes with its EtcdCluster.

@@ -48,10 +48,19 @@ func TestEmptyStorageIsRejectedWhileMembersExist(t *testing.T) {
 		there runtime.Object
 		named string
 	}{
-		"storage is new without pods and PVCs":            {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, ""},
-		"pod of a member means a lost storage":            {&corev1.Pod{ObjectMeta: member(as)}, "pod n/a-x"},
-		"PVC of a member means a lost storage":            {&corev1.PersistentVolumeClaim{ObjectMeta: member(as)}, "persistentvolumeclaim n/a-x"},
-		"PVC without an owner is ignored":                 {&corev1.PersistentVolumeClaim{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences = nil })}, ""},
+		"storage is new without pods and PVCs": {&corev1.Namespace{ObjectMeta: metav1.ObjectMeta{Name: "n"}}, ""},
+		"pod of a member means a lost storage": {&corev1.Pod{ObjectMeta: member(as)}, "pod n/a-x"},
+		"PVC of a member means a lost storage": {&corev1.PersistentVolumeClaim{ObjectMeta: member(as)}, "persistentvolumeclaim n/a-x"},
+		"PVC without an owner is ignored":      {&corev1.PersistentVolumeClaim{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences = nil })}, ""},
+		"PVC of a hibernated cluster means a lost storage": {&corev1.PersistentVolumeClaim{ObjectMeta: member(func(m *metav1.ObjectMeta) {
+			m.OwnerReferences, m.Annotations = nil, map[string]string{resources.AnnotationClusterUID: "u"}
+		})}, "persistentvolumeclaim n/a-x"},
+		"PVC that stayed when its cluster was deleted is ignored": {&corev1.PersistentVolumeClaim{ObjectMeta: member(func(m *metav1.ObjectMeta) {
+			m.OwnerReferences, m.Annotations = nil, map[string]string{resources.AnnotationClusterUID: "u", resources.AnnotationRetained: "kept"}
+		})}, ""},
+		"PVC of another owner is ignored": {&corev1.PersistentVolumeClaim{ObjectMeta: member(func(m *metav1.ObjectMeta) {
+			m.OwnerReferences[0].Kind, m.Annotations = "Other", map[string]string{resources.AnnotationClusterUID: "u"}
+		})}, ""},
 		"pod of another API group is ignored":             {&corev1.Pod{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences[0].APIVersion = "apps/v1" })}, ""},
 		"pod of another kind is ignored":                  {&corev1.Pod{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences[0].Kind = "Other" })}, ""},
 		"pod of another API version means a lost storage": {&corev1.Pod{ObjectMeta: member(func(m *metav1.ObjectMeta) { m.OwnerReferences[0].APIVersion = v1beta2.SchemeGroupVersion.Group + "/v2" })}, "pod n/a-x"},
