@@ -165,7 +165,7 @@ func (g *goodBackup) isBelow(restore *v1beta2.ClusterRestore) bool {
 // tells when a backup of the future was made.
 func (g *goodBackup) isReplaced(c *v1beta2.EtcdCluster) bool {
 	restore := LastRestore(c)
-	return restore != nil && !g.made.After(restore.Time.Time) && (g.Name != restore.Backup || g.Revision != restore.Revision)
+	return restore != nil && (!g.made.After(restore.Time.Time) || g.isBelow(restore)) && (g.Name != restore.Backup || g.Revision != restore.Revision)
 }
 
 // ReplacedBy returns the restore that has replaced the data of status.lastBackup, which the EtcdBackup has stored; nil if

@@ -33,12 +33,13 @@ func ruleRepair(o *Observed) (Plan, bool) {
 			continue
 		}
 		// A request to replace it waits for a quorum, which may be what it brings back.
+		barred := rejected || isNewToMember(o, m, pod, target)
 		switch c := changeDueUnrequested(o, m); {
 		case !o.Etcd.Linearizable && isLastToKnow(o, pod):
 		case !o.Etcd.Linearizable && canOnlyJoin(o, pod):
 			actions = append(actions, RecreatePod{Name: pod.Name, UID: pod.UID, Version: pod.Version, Mode: RestartIdle})
-		case c == recreate, c == reimage && !rejected:
-			actions = append(actions, onlyIdle(renew(o, m, target, !rejected, RestartRolling)))
+		case c == recreate, c == reimage && !barred:
+			actions = append(actions, onlyIdle(renew(o, m, target, !barred, RestartRolling)))
 		}
 	}
 	draining := ""
@@ -46,6 +47,16 @@ func ruleRepair(o *Observed) (Plan, bool) {
 		actions, draining = repairUnresponsive(o, target, rejected)
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum, Draining: draining}, len(actions) > 0
+}
+
+// isNewToMember is true without a quorum for a minor version that neither the pod was made for nor the member has run. Only a
+// quorum takes members to another minor version, one after the other. Without one nothing shows that the first of
+// them starts, and none of them would keep the way back.
+func isNewToMember(o *Observed, m *Member, pod *Pod, target *version.Version) bool {
+	same := func(v *version.Version) bool {
+		return v != nil && v.Major() == target.Major() && v.Minor() == target.Minor()
+	}
+	return !o.Etcd.Linearizable && !same(parse(pod.Version)) && !same(versionsOf(o).runs(m))
 }
 
 // repairUnnamed does the same for members that the status of a cluster that has served does not

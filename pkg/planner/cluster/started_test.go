@@ -52,6 +52,7 @@ func TestStartedMembersAreNotPrepared(t *testing.T) {
 	viewed := func(o *Observed) {
 		o.Etcd.Members[0].View = &View{Members: []Member{{ID: 1, Name: "a", Started: true}, {ID: 2, Name: "b", Started: true}}}
 	}
+	onlyPod := func(o *Observed) { o.PVCs, o.PreparedPVCs = append(o.PVCs, o.PreparedPVCs...), nil }
 	const both = "ConfirmPVC b, ConfirmPVC c, LabelAndAdmitPod b voter, LabelAndAdmitPod c voter"
 	checkDecisions(t, []decision{
 		{"two voters of three", 3, "a:claim b:claim c:claim", edits(again("b", "c")), "steady: " + both},
@@ -63,6 +64,8 @@ func TestStartedMembersAreNotPrepared(t *testing.T) {
 		{"a cluster of the desired size 0", 0, "a:claim b:claim", edits(again("b")), "hibernate: ConfirmPVC b, LabelAndAdmitPod b voter, DeletePod a, DeletePod b"},
 		{"the last status names the voter", 3, "a:claim,down b:claim,down", edits(noQuorum, again("b"), unlisted("b"), reported(follower)), "quorum: ConfirmPVC b, LabelAndAdmitPod b learner, wait QuorumLost"},
 		{"one voter names the other", 3, "a:claim,down b:claim,down", edits(noQuorum, again("b"), unlisted("b"), viewed), "quorum: ConfirmPVC b, LabelAndAdmitPod b learner, wait QuorumLost"},
+		{"its PVC was admitted and no status names it", 3, "a:claim,down b:claim,down", edits(noQuorum, again("b"), unlisted("b"), onlyPod), "quorum: LabelAndAdmitPod b learner, wait QuorumLost"},
+		{"the same, and the pod has ended", 3, "a:claim,down b:claim,down", edits(noQuorum, again("b"), unlisted("b"), onlyPod, func(o *Observed) { o.Prepared[0].Finished = true }), "quorum: DeletePrepared b, wait QuorumLost"},
 		{"a member that the last status calls pending", 3, "a:claim,down b:claim,down", edits(noQuorum, again("b"), unlisted("b"), reported(pending)), "quorum: wait QuorumLost"},
 		{"a member that was removed since is no new one", 1, "a:claim b:claim", edits(again("b"), unlisted("b"), reported(follower), func(o *Observed) { o.PodDisruptionBudget.MinAvailable = 1 }), "orphans: VerifyWrite, DeletePod b, DeletePVC b"},
 		{"a PVC that no quorum has confirmed since it was taken back", 3, "a:claim,down b:claim,down", edits(noQuorum, again("b"), func(o *Observed) { o.PreparedPVCs[0].TakenBackFrom = "before" }), "quorum: LabelAndAdmitPod b learner, wait QuorumLost"},

@@ -42,7 +42,8 @@ func repairUnresponsive(o *Observed, target *version.Version, rejected bool) (ac
 		if !may {
 			continue
 		}
-		if c := changeDueUnrequested(o, m); c != recreate && (c != reimage || rejected) {
+		barred := rejected || isNewToMember(o, m, pod, target)
+		if c := changeDueUnrequested(o, m); c != recreate && (c != reimage || barred) {
 			continue
 		}
 		if chosen == nil || podByName(o.Pods, chosen.Name).Ready && !pod.Ready {
@@ -52,7 +53,8 @@ func repairUnresponsive(o *Observed, target *version.Version, rejected bool) (ac
 	if chosen == nil {
 		return nil, ""
 	}
-	return []Action{renew(o, chosen, target, !rejected, how)}, chosen.Name
+	barred := rejected || isNewToMember(o, chosen, podByName(o.Pods, chosen.Name), target)
+	return []Action{renew(o, chosen, target, !barred, how)}, chosen.Name
 }
 
 // modeOfUnresponsive says how a member restarts; false if it may not. Without a quorum of the others its restart ends

@@ -23,7 +23,7 @@ func upkeepPrepared(o *Observed, plan Plan) []Action {
 		// CAs it trusts.
 		return nil
 	case !o.Etcd.Linearizable:
-		return dropPrepared(nil, slices.DeleteFunc(slices.Clone(o.Prepared), func(p Pod) bool { return !standsIn(o, &p) || startsOnItsData(o, &p) }), nil)
+		return dropPrepared(nil, slices.DeleteFunc(slices.Clone(o.Prepared), func(p Pod) bool { return !standsIn(o, &p) || startsOnItsData(o, &p) && !isGone(&p) }), nil)
 	default:
 		return prepare(o)
 	}
