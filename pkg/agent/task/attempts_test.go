@@ -40,3 +40,32 @@ func TestAttemptOnALostNodeDeletesOnlyItsOwn(t *testing.T) {
 		t.Errorf("another attempt does not find the backup: %+v", again)
 	}
 }
+
+// TestATransferOfAnotherClusterIsNotDone: a copy of the Kubernetes cluster has the same objects, so the same transfers, and
+// stores in the same place. What it has stored is another cluster's data, whatever its ID says.
+func TestATransferOfAnotherClusterIsNotDone(t *testing.T) {
+	copied := newBench(t, etcdtest.New(t))
+	own := newBench(t, etcdtest.New(t))
+	own.dir, own.store = copied.dir, copied.store
+	for _, layout := range []manifest.Layout{manifest.LayoutDirectory, manifest.LayoutObject} {
+		request := copied.saveRequest("id-1", layout)
+		request.Store = copied.storePlace("backups/" + string(layout))
+		other := copied.mustRun(agent.CommandSave, request)
+		request.Etcd = own.saveRequest("id-1", layout).Etcd
+		saved := own.mustRun(agent.CommandSave, request)
+		if saved.AlreadyDone || saved.SHA256 == other.SHA256 {
+			t.Errorf("%s: the data of the other cluster passes for the backup: %+v", layout, saved)
+		}
+		if again := own.mustRun(agent.CommandSave, request); !again.AlreadyDone || again.SHA256 != saved.SHA256 {
+			t.Errorf("%s: another attempt does not find the backup: %+v", layout, again)
+		}
+	}
+	// Where no member responds, nothing tells the clusters apart, and the data is there.
+	request := copied.saveRequest("id-2", manifest.LayoutDirectory)
+	copied.mustRun(agent.CommandSave, request)
+	request.Etcd = own.saveRequest("id-2", manifest.LayoutDirectory).Etcd
+	own.cluster.Member("m0").Kill()
+	if again := own.mustRun(agent.CommandSave, request); !again.AlreadyDone {
+		t.Errorf("without a member: %+v", again)
+	}
+}

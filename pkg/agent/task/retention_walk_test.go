@@ -243,6 +243,7 @@ func TestRetentionKeepsWhatTheRulesKeep(t *testing.T) {
 // runAgent does what the pod does. The snapshot comes from nowhere; the rest is the agent's.
 func (w *retentionWalk) runAgent(request *agent.Request) *agent.Result {
 	w.number++
+	request.Etcd = &agent.Etcd{} // no member exists
 	result := &agent.Result{Command: agent.CommandSave, ID: request.ID}
 	t := &run{Runner: w.runner(), request: request, result: result, store: w.shelf}
 	w.running, w.mustKeep = t, nil

@@ -106,65 +106,6 @@ func (t *run) fill(s *manifest.Stored) {
 	r.FinishedAt = &finished
 }
 
-// findDone returns what an earlier attempt of this transfer has finished, or nil.
-func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Stored, error) {
-	if place.Layout == manifest.LayoutObject {
-		key := place.Layout.ManifestKey(place.Key)
-		m, err := t.readManifest(ctx, key)
-		if errors.Is(err, objectstore.ErrNotFound) || errors.Is(err, manifest.ErrInvalid) {
-			return nil, nil // the existing object is overwritten
-		}
-		if err != nil || m.ID != t.request.ID {
-			return nil, err
-		}
-		return t.whole(ctx, &manifest.Stored{Key: key, Manifest: m})
-	}
-	for object, err := range t.store.List(ctx, place.AttemptPrefix(t.request.Save.Started)) {
-		if err != nil {
-			return nil, err
-		}
-		if !manifest.IsManifest(object.Key) || !place.OfAttempt(object.Key, t.request.Save.Started) {
-			continue
-		}
-		if place.Layout == manifest.LayoutDirectory && object.Modified.Add(maxAhead).Before(t.request.Save.Started) {
-			continue // it was stored before it was due, by a clock that was ahead and has been set back since
-		}
-		m, err := t.readManifest(ctx, object.Key)
-		switch {
-		case errors.Is(err, objectstore.ErrNotFound), errors.Is(err, manifest.ErrInvalid):
-		case err != nil:
-			return nil, err
-		case m.ID == t.request.ID && place.IsInPlace(object.Key, m):
-			if done, err := t.whole(ctx, &manifest.Stored{Key: object.Key, Manifest: m}); done != nil || err != nil {
-				return done, err
-			}
-		}
-	}
-	return nil, nil
-}
-
-// whole returns a backup of this transfer if its snapshot is there. A manifest alone, which
-// arrived after it was taken back, is no backup and is deleted: it must not look like one.
-func (t *run) whole(ctx context.Context, s *manifest.Stored) (*manifest.Stored, error) {
-	object, err := t.store.Stat(ctx, s.Manifest.SnapshotKey(s.Key))
-	switch {
-	case err == nil && object.Size == s.Manifest.StoredSize:
-		return s, nil
-	case err != nil && !errors.Is(err, objectstore.ErrNotFound):
-		return nil, err
-	}
-	klog.FromContext(ctx).Info("Deleting a manifest without its snapshot", "key", s.Key)
-	return nil, t.store.Delete(ctx, s.Key)
-}
-
-func (t *run) readManifest(ctx context.Context, key string) (*manifest.Manifest, error) {
-	raw, err := objectstore.ReadAll(ctx, t.store, key, manifest.MaxSize)
-	if err != nil {
-		return nil, err
-	}
-	return manifest.Decode(raw)
-}
-
 // saveNew stores a snapshot of one member after the other until one succeeds.
 func (t *run) saveNew(ctx context.Context, place manifest.Place) (*manifest.Stored, error) {
 	options := snapshot.Options{Compress: t.request.Save.Compression == v1beta2.CompressionZstd}
@@ -347,7 +288,7 @@ func (t *run) describeSnapshot(stream *etcd.Snapshot, place manifest.Place, opti
 	return &manifest.Manifest{
 		FormatVersion: manifest.FormatVersion, ID: t.request.ID, Object: path.Base(key), Layout: place.Layout, Owner: place.Owner,
 		BackupUID: t.request.Save.BackupUID,
-		ClusterID: strconv.FormatUint(stream.Health.ClusterID, 16), MemberID: strconv.FormatUint(stream.Health.ID, 16),
+		ClusterID: clusterIDOf(&stream.Health), MemberID: strconv.FormatUint(stream.Health.ID, 16),
 		Member: stream.Endpoint.Name, EtcdVersion: stream.Health.Version, StorageVersion: sums.StorageVersion, Revision: stream.Revision,
 		Size: sums.Size, SHA256: sums.SHA256, StoredSize: sums.StoredSize, StoredSHA256: sums.StoredSHA256,
 		Compression: options.Compression(), Encryption: options.Encryption(),
