@@ -27,6 +27,8 @@ type Runner struct {
 	Open  func(ctx context.Context, store *agent.Store, stall time.Duration) (objectstore.Store, error)
 	Pool  *etcd.Pool
 	Clock clock.PassiveClock
+	// Timers end the wait for a volume that does not respond; nil: those of the real clock.
+	Timers clock.WithDelayedExecution
 	// Version of this program, for manifests.
 	Version  string
 	Progress *Progress
@@ -70,17 +72,14 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 		defer cancel()
 	}
 	logger.Info("Started")
-	err := r.do(ctx, command, request, result)
-	for r.isRejected(err) && r.Clock.Since(result.Started) < r.Patience {
-		select {
-		case <-time.After(patienceStep):
-		case <-ctx.Done():
-		}
-		if ctx.Err() != nil {
-			break
-		}
-		logger.V(2).Info("Connection refused, trying again", "reason", err.Error())
-		err = r.do(ctx, command, request, result)
+	do := func(ctx context.Context, r *Runner, result *agent.Result) error {
+		return r.persist(ctx, command, request, result)
+	}
+	var err error
+	if store := request.Store; store != nil && store.VolumeDir != "" {
+		result, err = r.onVolume(ctx, store, stallOf(request), result, do)
+	} else {
+		err = do(ctx, r, result)
 	}
 	if err != nil {
 		result.Error = describe(ctx, err)
@@ -97,6 +96,23 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 			"member", result.Member, "alreadyDone", result.AlreadyDone, "warning", result.Warning)
 	}
 	return result
+}
+
+// persist does what the request asks for, and begins again while nothing takes its connections.
+func (r *Runner) persist(ctx context.Context, command agent.Command, request *agent.Request, result *agent.Result) error {
+	err := r.do(ctx, command, request, result)
+	for r.isRejected(err) && r.Clock.Since(result.Started) < r.Patience {
+		select {
+		case <-time.After(patienceStep):
+		case <-ctx.Done():
+		}
+		if ctx.Err() != nil {
+			break
+		}
+		klog.FromContext(ctx).V(2).Info("Connection refused, trying again", "reason", err.Error())
+		err = r.do(ctx, command, request, result)
+	}
+	return err
 }
 
 // isRejected is true if a request failed because nothing takes its connections, before any
@@ -166,8 +182,10 @@ func (r *Runner) do(ctx context.Context, command agent.Command, request *agent.R
 var errUnknownCommand = errors.New("unknown command")
 
 // stall is how long no byte may move.
-func (t *run) stall() time.Duration {
-	if s := t.request.StallTimeoutSeconds; s > 0 {
+func (t *run) stall() time.Duration { return stallOf(t.request) }
+
+func stallOf(request *agent.Request) time.Duration {
+	if s := request.StallTimeoutSeconds; s > 0 {
 		return time.Duration(s) * time.Second
 	}
 	return objectstore.DefaultStall

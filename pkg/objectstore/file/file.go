@@ -31,6 +31,9 @@ const (
 	dirMode      = 0o750
 	fileMode     = 0o640
 	copyBuffer   = 1 << 20
+	// syncEvery is how much is written between two syncs, in bytes. So no sync takes long however large the file is,
+	// and a slow volume does not look like one that does not respond.
+	syncEvery = 64 << 20
 )
 
 // Store is a directory. It implements objectstore.Store.
@@ -94,7 +97,7 @@ func (s *Store) write(ctx context.Context, name string, r io.Reader) (int64, err
 	if err != nil {
 		return 0, err
 	}
-	n, err := io.CopyBuffer(onlyWriter{file}, &contextReader{ctx: ctx, r: r}, make([]byte, copyBuffer))
+	n, err := io.CopyBuffer(&syncingWriter{w: file, sync: file.Sync}, &contextReader{ctx: ctx, r: r}, make([]byte, copyBuffer))
 	if err == nil {
 		err = file.Sync()
 	}
@@ -114,8 +117,21 @@ func uncache(file *os.File) error {
 	return err
 }
 
-// onlyWriter hides ReadFrom, so that the buffer is used.
-type onlyWriter struct{ io.Writer }
+// syncingWriter syncs a file as it is written. It has no ReadFrom, so that the buffer is used.
+type syncingWriter struct {
+	w        io.Writer
+	sync     func() error
+	unsynced int
+}
+
+// Write implements io.Writer.
+func (s *syncingWriter) Write(p []byte) (int, error) {
+	n, err := s.w.Write(p)
+	if s.unsynced += n; err == nil && s.unsynced >= syncEvery {
+		s.unsynced, err = 0, s.sync()
+	}
+	return n, err
+}
 
 // publishTries is how often a directory may vanish, because the last file in it was
 // deleted, before a new file gets into it.

@@ -6,6 +6,7 @@ package file
 import (
 	"bytes"
 	"errors"
+	"io"
 	"os"
 	"path/filepath"
 	"testing"
@@ -133,3 +134,24 @@ func cachedPages(t *testing.T, name string, size int) int {
 	}
 	return cached
 }
+
+// TestSyncsAsItWrites: a large file needs no sync that takes as long as its transfer, and an error of one ends the transfer.
+func TestSyncsAsItWrites(t *testing.T) {
+	syncs, failure := 0, error(nil)
+	w := &syncingWriter{w: io.Discard, sync: func() error { syncs++; return failure }}
+	write := func() error {
+		_, err := io.CopyBuffer(w, io.LimitReader(zeros{}, 2*syncEvery+copyBuffer), make([]byte, copyBuffer))
+		return err
+	}
+	if err := write(); err != nil || syncs != 2 {
+		t.Errorf("%d syncs, %v", syncs, err)
+	}
+	failure = unix.EIO
+	if err := write(); !errors.Is(err, unix.EIO) || syncs != 3 {
+		t.Errorf("%d syncs, %v", syncs, err)
+	}
+}
+
+type zeros struct{}
+
+func (zeros) Read(p []byte) (int, error) { return len(p), nil }
