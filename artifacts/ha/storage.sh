@@ -5,13 +5,15 @@
 #   storage.sh from-single     Make this installation of one with a single API server.
 #   storage.sh to-single       Go back.
 #   storage.sh save FILE       Write a snapshot of the storage, which keeps serving.
-#   storage.sh backup FILE     Write the newest scheduled backup, also while the storage is lost.
+#   storage.sh backup FILE     Write the newest scheduled backup, also while the storage is lost. It is
+#                              rejected if it is older than MAX_AGE seconds, by default 7200.
 #   storage.sh restore FILE    Replace what is stored by a snapshot.
 #   storage.sh restore-single FILE
 #                              Replace what a single API server stores by a snapshot.
 #   storage.sh shrink          Remove the old versions of all objects from a storage that is full.
 #
-# backup works with a single API server, too. If Helm installed the chart etcd-operator, set APPLY to
+# backup works with a single API server, too. REGISTRY is a mirror of the images, by default the
+# --image-registry of the controller. If Helm installed the chart etcd-operator, set APPLY to
 # the command that upgrades the release, such as
 #   APPLY='helm upgrade etcd-operator charts/etcd-operator -n etcd-operator-system --values ha.yaml'
 set -eu
@@ -22,6 +24,8 @@ single=$here/../apiserver-data
 installation=${INSTALLATION:-}
 # A command that applies the installation, instead of kubectl apply -k.
 apply=${APPLY:-}
+# A backup is made every half hour: a newest one that is older says that the backups are elsewhere, or have failed.
+max_age=${MAX_AGE:-7200}
 
 fail() {
   echo "storage.sh: $*" >&2
@@ -46,6 +50,35 @@ k() { kubectl -n "$namespace" "$@"; }
 
 # removed FILE: deletes what the file creates, and waits.
 removed() { kubectl delete -f "$1" --ignore-not-found --wait=true >/dev/null; }
+
+registry=${REGISTRY-$(k get deployment etcd-operator-controller --ignore-not-found -o jsonpath='{.spec.template.spec.containers[0].args}' 2>/dev/null |
+  tr '",[]' '\n' | sed -n 's/^--image-registry=//p')}
+
+# manifest FILE: prints the file with the images of the mirror.
+manifest() { sed "${registry:+s#image: [a-z]*[.]io/#image: ${registry%/}/#}" "$1"; }
+
+# create FILE: creates the pod of a file, in the place of one that an earlier attempt has left.
+create() { removed "$1" && manifest "$1" | kubectl apply -f - >/dev/null; }
+
+# why POD: prints what keeps the containers of a pod from their start.
+why() {
+  k get pod "$1" --ignore-not-found -o jsonpath='{range .status.conditions[?(@.type=="PodScheduled")]}  {.message}{"\n"}{end}{range .status.initContainerStatuses[*]}  {.state.waiting.reason} {.state.waiting.message}{"\n"}{end}{range .status.containerStatuses[*]}  {.state.waiting.reason} {.state.waiting.message}{"\n"}{end}' |
+    grep '[^ ]' >&2 || true
+}
+
+# stuck POD OUTCOME: ends the script because of a pod.
+stuck() {
+  why "$1"
+  fail "$2: kubectl -n $namespace logs $1 --all-containers"
+}
+
+# can_start: the images of the pods that this script applies can be pulled. Asked before anything is stopped.
+can_start() {
+  create "$here/images.yaml"
+  runs etcd-operator-storage-images ||
+    stuck etcd-operator-storage-images "the pods of this script cannot start, and nothing was stopped: copy the images of artifacts/ha/images.yaml to a mirror under their paths, and set REGISTRY=registry.example.com/mirror"
+  removed "$here/images.yaml"
+}
 
 # created FILE: creates what the file describes. What exists stays as it is.
 created() { kubectl get -f "$1" >/dev/null 2>&1 || kubectl apply -f "$1" >/dev/null; }
@@ -94,7 +127,7 @@ stop() {
 
 # started: waits until the API is served.
 started() {
-  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then k rollout status statefulset etcd-operator-storage --timeout=300s; fi
+  if has_members; then k rollout status statefulset etcd-operator-storage --timeout=300s; fi
   k rollout status deployment etcd-operator-apiserver --timeout=300s
   kubectl wait --for=condition=Available --timeout=120s apiservice/v1beta2.etcd.database.coreos.com
   k rollout status deployment etcd-operator-controller --timeout=300s
@@ -103,7 +136,7 @@ started() {
 
 # fetch POD PATH FILE: copies a file out of the container shell of a pod.
 fetch() {
-  k wait --for=condition=Ready "pod/$1" --timeout=180s >/dev/null || fail "pod $1 is not ready: kubectl -n $namespace logs $1 --all-containers"
+  k wait --for=condition=Ready "pod/$1" --timeout=180s >/dev/null || stuck "$1" "pod $1 is not ready"
   k exec "$1" -c shell -- cat "$2" >"$3.part"
   size=$(k exec "$1" -c shell -- stat -c %s "$2")
   [ "$(wc -c <"$3.part")" -eq "$size" ] || fail "$3.part has not the $size bytes of $2 in pod $1: run the command again"
@@ -115,7 +148,7 @@ runs() {
   tries=0
   while [ "$tries" -lt 90 ]; do
     case $(k get pod "$1" --ignore-not-found -o jsonpath='{.status.phase}') in
-    Running) return 0 ;;
+    Running | Succeeded) return 0 ;;
     Failed) return 1 ;;
     esac
     tries=$((tries + 1))
@@ -128,13 +161,14 @@ runs() {
 save() {
   for member in 0 1 2; do
     removed "$here/save.yaml"
-    sed "s/etcd-operator-storage-0\./etcd-operator-storage-$member./" "$here/save.yaml" | kubectl apply -f - >/dev/null
+    manifest "$here/save.yaml" | sed "s/etcd-operator-storage-0\./etcd-operator-storage-$member./" | kubectl apply -f - >/dev/null
     if runs etcd-operator-storage-save; then
       fetch etcd-operator-storage-save /copy/etcd-operator.db "$1"
       removed "$here/save.yaml"
       return
     fi
     echo "storage.sh: member $member of the storage gives no snapshot that a quorum confirms:" >&2
+    why etcd-operator-storage-save
     k logs etcd-operator-storage-save --all-containers >&2 || true
   done
   fail "no member of the storage reads through a quorum: bring the members back (kubectl -n $namespace get pods -o wide), or restore a backup: storage.sh backup FILE, then storage.sh restore FILE"
@@ -165,17 +199,20 @@ shrink() {
 }
 
 backup() {
-  removed "$here/backups.yaml"
-  kubectl apply -f "$here/backups.yaml" >/dev/null
-  k wait --for=condition=Ready pod/etcd-operator-storage-backups --timeout=180s >/dev/null
+  create "$here/backups.yaml"
+  made etcd-operator-storage-backups || stuck etcd-operator-storage-backups "the PVC with the backups cannot be read"
   # A manifest is written after its snapshot was verified. Names end with the time at which the backup was due. A clock
   # that was ahead has given a name or a file a time of the future: what was stored after it is newer.
   now=$(k exec etcd-operator-storage-backups -c shell -- date -u '+%s %Y-%m-%d-%H:%M:%S')
   newest=$(k exec etcd-operator-storage-backups -c shell -- find /backups -name '*.manifest.json' -exec stat -c '%Y %n' '{}' + |
     awk -F_ -v "now=$now" '{ split(now, at, " "); due = $NF; sub(/[.]manifest[.]json$/, "", due); if ($0 + 0 <= at[1] && due "" <= at[2] "") print }' |
-    sort -n | tail -n 1 | cut -d ' ' -f 2-)
+    sort -n | tail -n 1)
   [ -n "$newest" ] || fail "the PVC etcd-operator-storage-backup has no backup that was verified and has a time before now ($now)"
-  snapshot=${newest%.manifest.json}
+  age=$((${now%% *} - ${newest%% *}))
+  snapshot=${newest#* }
+  snapshot=${snapshot%.manifest.json}
+  [ "$age" -le "$max_age" ] ||
+    fail "the newest backup on the PVC etcd-operator-storage-backup is that of ${snapshot##*_} UTC, stored $((age / 60)) minutes ago. Restoring it undoes everything since then. If the EtcdBackup etcd-operator-storage names another PVC or a store now, take the newest file from there (docs/how-to/operator-state.md, \"From a store\"). If no newer one exists, because backups failed or the API was away, run the command again with MAX_AGE=$((age + 3600))"
   fetch etcd-operator-storage-backups "$snapshot" "$1"
   removed "$here/backups.yaml"
   echo "the backup of ${snapshot##*_} UTC"
@@ -194,7 +231,7 @@ swapped() { k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$1" --timeout
 # each STEP OUTCOME: takes the step for all three.
 each() {
   for i in 0 1 2; do
-    "$1" "etcd-operator-storage-fill-$i" || fail "member $i was not filled, $2: kubectl -n $namespace logs etcd-operator-storage-fill-$i --all-containers"
+    "$1" "etcd-operator-storage-fill-$i" || stuck "etcd-operator-storage-fill-$i" "member $i was not filled, $2"
   done
 }
 
@@ -206,7 +243,7 @@ fill() {
   created "$here/volumes.yaml"
   removed "$here/fill.yaml"
   # Ten revisions for each millisecond since 1970: more than a storage hands out.
-  sed "s/value: \"attempt\"/value: \"$attempt\"/; s/value: \"0\"/value: \"$(date +%s)0000\"/" "$here/fill.yaml" | kubectl apply -f - >/dev/null
+  manifest "$here/fill.yaml" | sed "s/value: \"attempt\"/value: \"$attempt\"/; s/value: \"0\"/value: \"$(date +%s)0000\"/" | kubectl apply -f - >/dev/null
   for step in receives received made; do each "$step" "and nothing was changed"; done
   # A GitOps tool may have started the programs again.
   [ -z "$(k get pods -l 'app.kubernetes.io/name in (etcd-operator-storage,etcd-operator-apiserver),app.kubernetes.io/component in (storage,apiserver)' -o name)" ] ||
@@ -218,18 +255,19 @@ fill() {
 # fill_single FILE: makes the data of a single API server, which does not run, from the file.
 fill_single() {
   created "$here/../install/15-apiserver-data.yaml"
-  removed "$single/bring-back.yaml"
-  kubectl apply -f "$single/bring-back.yaml" >/dev/null
+  create "$single/bring-back.yaml"
   pod=etcd-operator-apiserver-bring-back
-  k wait --for=jsonpath='{.status.initContainerStatuses[0].state.running}' "pod/$pod" --timeout=180s >/dev/null
+  receives "$pod" || stuck "$pod" "the volume was not filled"
   put "$1" "$pod" /copy/etcd-operator.db
-  k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$pod" --timeout=300s >/dev/null || fail "the volume was not filled: kubectl -n $namespace logs $pod"
+  k wait --for=jsonpath='{.status.phase}'=Succeeded "pod/$pod" --timeout=300s >/dev/null || stuck "$pod" "the volume was not filled"
   removed "$single/bring-back.yaml"
+  mark from-single- # the members have older objects from here on
 }
 
 restore_single() {
   [ -s "$1" ] || fail "$1 does not exist or is empty"
-  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore"; fi
+  if has_members; then fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore"; fi
+  can_start
   stop
   fill_single "$1"
   applied "$here/../install" >/dev/null
@@ -237,31 +275,77 @@ restore_single() {
   echo "done; what was stored before is in etcd-before-TIME on the PVC etcd-operator-apiserver-data"
 }
 
-restore() {
-  [ -s "$1" ] || fail "$1 does not exist or is empty"
+has_members() { k get statefulset etcd-operator-storage >/dev/null 2>&1; }
+
+# replace FILE: stops the programs and the members, and fills the members.
+replace() {
   stop
   halt statefulset/etcd-operator-storage
   k wait --for=delete pod -l app.kubernetes.io/name=etcd-operator-storage --timeout=180s >/dev/null
   fill "$1"
+}
+
+restore() {
+  [ -s "$1" ] || fail "$1 does not exist or is empty"
+  can_start
+  replace "$1"
+  mark from-single- # what a move has begun to bring is older
   applied "$here"
   started
 }
 
+# serving: where the API servers that are ready store the objects: "single", "members", both, or nothing if none is ready.
+serving() {
+  pods=$(k get pods -l app.kubernetes.io/name=etcd-operator-apiserver,app.kubernetes.io/component=apiserver -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {.spec.containers[*].args}{"\n"}{end}') || fail "the pods of the API servers cannot be listed"
+  echo "$pods" | awk '$1 == "True" { print (/--embedded-etcd-dir/ ? "single" : "members") }' | sort -u
+}
+
+# mark NAME=VALUE, or NAME-: how far a move came, on the PVC of the single API server, which stays in both installations.
+mark() {
+  if k get pvc etcd-operator-apiserver-data >/dev/null 2>&1; then k annotate --overwrite pvc etcd-operator-apiserver-data "etcd.database.coreos.com/$1" >/dev/null; fi
+}
+
+# marked NAME: the value of the mark.
+marked() { k get pvc etcd-operator-apiserver-data --ignore-not-found -o jsonpath="{.metadata.annotations.etcd\.database\.coreos\.com/$1}"; }
+
+# has_moved: the members have the objects of the single API server. It fails if that is unknown. A StatefulSet alone
+# proves nothing: kubectl apply -k artifacts/ha creates it with empty members, beside the pod that serves the objects.
+has_moved() {
+  now=$(serving) || exit 1
+  case $now in
+  single) return 1 ;;
+  members) if has_members; then return 0; else fail "the API servers store the objects in an etcd of your own, and nothing was changed"; fi ;;
+  ?*) fail "API servers with both storages are ready, and nothing was changed: run the command again when the rollout has ended: kubectl -n $namespace get pods" ;;
+  esac
+  case $(marked from-single) in
+  filled) return 0 ;;
+  begun) return 1 ;;
+  esac
+  if ! has_members; then return 1; fi
+  fail "no API server is ready, so it is unknown whether the single API server or the members have the objects. Nothing was changed. Apply the installation that had the objects, artifacts/install or artifacts/ha, and run the command again when it serves"
+}
+
 from_single() {
-  if k get statefulset etcd-operator-storage >/dev/null 2>&1; then
-    echo "the StatefulSet etcd-operator-storage exists: only what an earlier attempt has left is completed" >&2
+  if has_moved; then
+    echo "the members have the objects: only what an earlier attempt has left is completed" >&2
     applied "$here"
     started
+    mark from-single-
     return
   fi
   k get pvc etcd-operator-apiserver-data >/dev/null || fail "there is no PVC etcd-operator-apiserver-data, so no single API server was installed here: kubectl apply -k artifacts/ha"
   copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
+  can_start
+  mark from-single=begun
   stop
-  removed "$here/take-out.yaml"
-  kubectl apply -f "$here/take-out.yaml" >/dev/null
+  create "$here/take-out.yaml"
   fetch etcd-operator-apiserver-take-out /copy/etcd-operator.db "$copy"
   removed "$here/take-out.yaml"
-  restore "$copy"
+  replace "$copy"
+  mark from-single=filled
+  applied "$here"
+  started
+  mark from-single-
   echo "done; $copy is a copy of the objects, and the PVC etcd-operator-apiserver-data has them in etcd-moved"
 }
 
@@ -274,18 +358,19 @@ is_single() {
 }
 
 # filled: an earlier to-single has filled the PVC of the single API server.
-filled() { [ "$(k get pvc etcd-operator-apiserver-data --ignore-not-found -o jsonpath='{.metadata.annotations.etcd\.database\.coreos\.com/to-single}')" = filled ]; }
+filled() { [ "$(marked to-single)" = filled ]; }
 
 to_single() {
   # If an earlier attempt came that far, the single API server has newer objects than the members.
   if ! is_single; then
-    k get statefulset etcd-operator-storage >/dev/null || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
+    has_members || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
     copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
     save "$copy" # what fails here has stopped nothing
+    can_start
     stop
     save "$copy"
     fill_single "$copy"
-    k annotate --overwrite pvc etcd-operator-apiserver-data etcd.database.coreos.com/to-single=filled >/dev/null
+    mark to-single=filled
     applied "$here/../install"
     is_single ||
       fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)"
@@ -295,7 +380,7 @@ to_single() {
   started
   k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
   k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
-  k annotate pvc etcd-operator-apiserver-data etcd.database.coreos.com/to-single- >/dev/null
+  mark to-single-
   echo "done; ${copy:-the file of the first attempt} is a copy of the objects; the PVCs data-etcd-operator-storage-0 to -2 stay with the objects as they were before"
 }
 

@@ -13,18 +13,31 @@ import (
 )
 
 // kubectl is a kubectl of an installation of artifacts/ha. The members in SERVING read through a quorum, and exec runs its
-// command here, with the volumes below ROOT. A call whose arguments contain CUT fails, and CALLS lists the others.
+// command here, with the volumes below ROOT. A call whose arguments contain CUT fails, and CALLS lists the others. The
+// files below ROOT say what kubectl get prints of API servers, of the PVC of a single one, and of pods that wait.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$CALLS"
 case "$*" in
 *"$CUT"*) echo "kubectl: cut" >&2; exit 1 ;;
 *"apply -f -"*)
-  member=$(sed -n 's/.*etcd-operator-storage-\([0-9]\)\.etcd.*/\1/p' | head -n 1)
+  manifest=$(cat)
+  echo "$manifest" >>"$ROOT/applied"
+  member=$(echo "$manifest" | sed -n 's/.*etcd-operator-storage-\([0-9]\)\.etcd.*/\1/p' | head -n 1)
   echo "$member" >"$ROOT/member"
   mkdir -p "$ROOT/copy"
   echo "data of $member" >"$ROOT/copy/etcd-operator.db" ;;
 *"get pod etcd-operator-storage-save"*)
   case "$SERVING" in *"$(cat "$ROOT/member")"*) echo Running ;; *) echo Failed ;; esac ;;
+
+*"get pod etcd-operator-storage-images"*status.phase*) [ -e "$ROOT/waiting" ] || echo Running ;;
+*waiting.reason*) cat "$ROOT/waiting" ;;
+*"get pods -l app.kubernetes.io/name=etcd-operator-apiserver,"*) cat "$ROOT/apiservers" || true ;;
+*"get deployment etcd-operator-controller"*) cat "$ROOT/controller" ;;
+*"get statefulset"*) [ ! -e "$ROOT/without-members" ] ;;
+
+*from-single=*) echo "${*##*=}" >"$ROOT/moved" ;;
+*from-single-*) rm -f "$ROOT/moved" ;;
+*from-single*) cat "$ROOT/moved" ;;
 *"jsonpath={.spec.replicas}"*) echo 2 ;;
 *" exec "*)
   while [ "$1" != -- ]; do shift; done
@@ -43,6 +56,7 @@ esac
 type installation struct {
 	*testing.T
 	root, calls string
+	env         []string
 }
 
 func newInstallation(t *testing.T) *installation {
@@ -52,7 +66,7 @@ func newInstallation(t *testing.T) *installation {
 	if err := os.WriteFile(filepath.Join(dir, "kubectl"), []byte(kubectl), 0o700); err != nil {
 		t.Fatal(err)
 	}
-	return &installation{t, dir, filepath.Join(dir, "calls")}
+	return &installation{T: t, root: dir, calls: filepath.Join(dir, "calls")}
 }
 
 // storage runs storage.sh.
@@ -64,7 +78,7 @@ func (i *installation) storage(serving, cut string, args ...string) (string, err
 	}
 	command := exec.CommandContext(i.Context(), script, args...)
 	command.Dir = i.root
-	command.Env = []string{"PATH=" + i.root + ":" + os.Getenv("PATH"), "ROOT=" + i.root, "CALLS=" + i.calls, "SERVING=" + serving, "CUT=" + cut, "COPY=" + filepath.Join(i.root, "copy.db")}
+	command.Env = append(i.env, "PATH="+i.root+":"+os.Getenv("PATH"), "ROOT="+i.root, "CALLS="+i.calls, "SERVING="+serving, "CUT="+cut, "COPY="+filepath.Join(i.root, "copy.db"))
 	out, err := command.CombinedOutput()
 	return string(out), err
 }
@@ -149,7 +163,7 @@ func TestShrink(t *testing.T) {
 		}
 		calls = after
 	}
-	i = &installation{t, i.root, filepath.Join(i.root, "calls-of-a-failure")}
+	i = &installation{T: t, root: i.root, calls: filepath.Join(i.root, "calls-of-a-failure")}
 	if out, err := i.storage("012", "storage-2 -c etcd", "shrink"); err == nil || !strings.Contains(out, "member 2 was not defragmented") || strings.Contains(i.content(i.calls), "disarm") {
 		t.Errorf("a member that is away: %v: %s", err, out)
 	}
