@@ -46,7 +46,7 @@ const (
 )
 
 // errStorageNotUsed means that the API servers do not use the storage of this controller's flags. The API servers of an
-// installation that was applied over another one reject their empty storage, and the old pod goes on serving the objects.
+// installation that was applied over another installation reject their empty storage, and the old pod goes on serving the objects.
 // A backup of the empty storage would be the newest one, and would delete those of the objects.
 var errStorageNotUsed = errors.New("the API servers do not store their objects in the storage of --storage-service")
 

@@ -52,7 +52,7 @@ func servedFrom(o *Options) *kubefake.Clientset {
 	return kubefake.NewClientset(apiServer("several", corev1.ConditionTrue, "--etcd-servers=https://storage"))
 }
 
-// TestStorageOfTheAPIServers: an installation that was applied over another one has API servers that reject their empty
+// TestStorageOfTheAPIServers: an installation that was applied over another installation has API servers that reject their empty
 // storage, beside an old pod that serves the objects.
 func TestStorageOfTheAPIServers(t *testing.T) {
 	t.Parallel()
