@@ -6,5 +6,5 @@
 // etcd, and issues certificates for a cluster. It gets the time in its arguments, does no
 // I/O and decides nothing. No error and no exported text holds a byte of a private key.
 // It may import the API types and pkg/resources. Start at read.go; issue.go makes
-// certificates.
+// certificates, and limits.go bounds what is read.
 package certificates

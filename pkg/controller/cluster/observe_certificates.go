@@ -53,6 +53,7 @@ func observeCertificates(ctx context.Context, r *run) {
 		return
 	}
 	set := r.secrets.of(r.key, r.seen.Cluster, r.seen.Now)
+	defer set.release()
 	issued := resources.IssuesCertificates(r.seen.Cluster)
 	if issued {
 		observeCA(ctx, r, set)

@@ -51,6 +51,7 @@ func observeClients(ctx context.Context, r *run) {
 		return
 	}
 	set := r.secrets.of(r.key, r.seen.Cluster, r.seen.Now)
+	defer set.release()
 	settled := true
 	for _, s := range list {
 		o := observeClient(ctx, r, set, s)

@@ -71,6 +71,7 @@ func at(template etcd.Endpoint, text, namespace string) etcd.Endpoint {
 // certify gives an endpoint the client certificate of a Secret.
 func certify(ctx context.Context, r *run, name string, e *etcd.Endpoint) error {
 	set := r.secrets.of(r.key, r.seen.Cluster, r.seen.Now)
+	defer set.release()
 	secret, err := readSecret(ctx, r, set, r.seen.Cluster.Namespace, name)
 	if err != nil {
 		return err

@@ -13,6 +13,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
 
 // observeRequests looks at the Certificates that cert-manager was to issue. They are read
@@ -30,46 +31,48 @@ func observeRequests(ctx context.Context, r *run, set *secretSet) {
 		return
 	}
 	for _, n := range neededBy(r.seen.Cluster) {
-		live, err := readCertificate(ctx, r, set, r.seen.Cluster.Namespace, n.secret)
+		request, err := readRequest(ctx, r, set, n)
 		if err != nil {
 			o.Err = err.Error()
 			return
 		}
-		request := certplanner.Request{Use: n.use, Name: n.secret}
-		switch {
-		case live == nil:
+		if request == nil {
 			secret, err := readSecret(ctx, r, set, r.seen.Cluster.Namespace, n.secret)
 			if err != nil {
 				o.Err = err.Error()
 				return
 			}
-			request.SecretTaken = secret != nil && !resources.IsWrittenByCertManager(secret)
-		default:
-			_, drifted := resources.CertificateDrift(requestFor(r.seen.Cluster, n), live)
-			request.Exists, request.Owned, request.Drifted = true, resources.Owns(r.seen.Cluster, live), drifted
-			request.Message = resources.CertificateSays(live)
+			request = &certplanner.Request{Use: n.use, Name: n.secret, SecretTaken: secret != nil && !resources.IsWrittenByCertManager(secret)}
 		}
-		o.Requests = append(o.Requests, request)
+		o.Requests = append(o.Requests, *request)
 	}
 	if slices.ContainsFunc(o.Requests, func(r certplanner.Request) bool { return !r.IsCurrent() }) {
 		r.secrets.invalidate(r.key)
 	}
 }
 
-// readCertificate returns one Certificate of a cluster, or nil if there is none.
-func readCertificate(ctx context.Context, r *run, set *secretSet, namespace, name string) (*unstructured.Unstructured, error) {
-	if live, read := set.requests[name]; read {
-		return live, nil
+// readRequest returns what one Certificate of a cluster says, or nil if there is none. A set is for one version of the
+// cluster, which the Certificate is compared with.
+func readRequest(ctx context.Context, r *run, set *secretSet, n needed) (*certplanner.Request, error) {
+	if request, read := set.requests[n.secret]; read {
+		return request, nil
 	}
-	live, err := r.CertManager.Get(ctx, namespace, name)
-	switch {
-	case isNotFound(err):
-		live = nil
-	case err != nil:
-		return nil, fmt.Errorf("read Certificate %s: %w", name, err)
+	c := r.seen.Cluster
+	live, err := r.CertManager.Get(ctx, c.Namespace, n.secret)
+	if isNotFound(err) {
+		set.requests[n.secret] = nil
+		return nil, nil
 	}
-	set.requests[name] = live
-	return live, nil
+	if err != nil {
+		return nil, fmt.Errorf("read Certificate %s: %w", n.secret, err)
+	}
+	_, drifted := resources.CertificateDrift(requestFor(c, n), live)
+	request := &certplanner.Request{
+		Use: n.use, Name: n.secret, Exists: true, Owned: resources.Owns(c, live), Drifted: drifted,
+		Message: untrusted.Text(resources.CertificateSays(live)),
+	}
+	set.requests[n.secret] = request
+	return request, nil
 }
 
 // requestFor returns the Certificate that a cluster needs for a use.

@@ -4,19 +4,21 @@
 package cluster
 
 import (
-	"bytes"
+	"cmp"
 	"context"
+	"crypto/sha256"
 	"fmt"
 	"maps"
+	"slices"
 	"sync"
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	"k8s.io/apimachinery/pkg/apis/meta/v1/unstructured"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -27,6 +29,17 @@ const secretLife = 5 * time.Minute
 // secretLook is how often one of them is read again at rest, in turn: nothing else tells that a
 // Secret was deleted. Several are mostly deleted together, so one look finds it.
 const secretLook = 15 * time.Second
+
+// A tenant chooses how large a Secret is, and how many a cluster names. So little of them stays in memory between two
+// observations. The others are read again at each observation, and nothing else changes for them. Parsed certificates take
+// up to six times the bytes of a Secret.
+const (
+	// maxKept is the size of a Secret that is kept, with its metadata. A Secret with RSA keys, two intermediate CAs and a
+	// copy of itself in an annotation of kubectl has 28 KiB.
+	maxKept = 32 << 10
+	// maxKeptOfCluster bounds all Secrets of one cluster. Those of 32 clients have 150 KiB.
+	maxKeptOfCluster = 8 * maxKept
+)
 
 // secretCache holds the Secrets that clusters name, because they are read one by one and
 // not watched. They are read again as soon as something is in doubt: when a Secret was
@@ -45,7 +58,7 @@ type parsedSecrets map[v1beta2.CertificateUse]parsedSecret
 
 // parsedSecret is what was parsed of one Secret, which depends only on its data.
 type parsedSecret struct {
-	data   map[string][]byte
+	digest [sha256.Size]byte
 	pair   *certificates.Pair
 	signer *signer
 	err    error
@@ -53,13 +66,26 @@ type parsedSecret struct {
 
 // of returns what was parsed of a Secret with the same data; otherwise it calls parse.
 func (p parsedSecrets) of(use v1beta2.CertificateUse, secret *corev1.Secret, parse func() parsedSecret) parsedSecret {
-	if known, found := p[use]; found && maps.EqualFunc(known.data, secret.Data, bytes.Equal) {
+	digest := digestOf(secret.Data)
+	if known, found := p[use]; found && known.digest == digest {
 		return known
 	}
 	result := parse()
-	result.data = secret.Data
-	p[use] = result
+	result.digest = digest
+	if delete(p, use); secret.Size() <= maxKept {
+		p[use] = result
+	}
 	return result
+}
+
+// digestOf names the data of a Secret.
+func digestOf(data map[string][]byte) [sha256.Size]byte {
+	hash := sha256.New()
+	for _, entry := range slices.Sorted(maps.Keys(data)) {
+		fmt.Fprintf(hash, "%d %s %d ", len(entry), entry, len(data[entry]))
+		hash.Write(data[entry])
+	}
+	return [sha256.Size]byte(hash.Sum(nil))
 }
 
 // secretSet is what was read for one cluster. A secret that does not exist is nil.
@@ -72,8 +98,9 @@ type secretSet struct {
 	// front was dropped last.
 	order    []string
 	lookedAt time.Time
-	// requests are the Certificates of cert-manager that were read; nil where there is none.
-	requests map[string]*unstructured.Unstructured
+	// requests is what was read of the Certificates of cert-manager; nil where there is none. A Certificate is not kept: its
+	// author chooses its size.
+	requests map[string]*certplanner.Request
 	parsed   parsedSecrets
 }
 
@@ -86,10 +113,15 @@ func (c *secretCache) forget(key types.NamespacedName) {
 	delete(c.kept, key)
 }
 
-// keep keeps the Secret of a CA that can be used.
+// keep keeps the Secret of a CA that can be used. One before it must not come back in its place, so none is kept if this
+// one is too large.
 func (c *secretCache) keep(key types.NamespacedName, secret *corev1.Secret) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
+	if secret.Size() > maxKept {
+		delete(c.kept, key)
+		return
+	}
 	if c.kept == nil {
 		c.kept = map[types.NamespacedName]*corev1.Secret{}
 	}
@@ -137,7 +169,7 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 	}
 	set := &secretSet{
 		readAt: now, lookedAt: now, version: cluster.ResourceVersion, secrets: map[string]*corev1.Secret{},
-		requests: map[string]*unstructured.Unstructured{}, parsed: c.parsed[key],
+		requests: map[string]*certplanner.Request{}, parsed: c.parsed[key],
 	}
 	c.clusters[key] = set
 	return set
@@ -152,11 +184,31 @@ func (s *secretSet) dropOldest(now time.Time) {
 	s.order, s.lookedAt = s.order[1:], now
 }
 
+// release drops the Secrets that are too large to be kept, and of many those that are larger than the others.
+func (s *secretSet) release() {
+	sizes := map[string]int{}
+	for name, secret := range s.secrets {
+		if secret != nil {
+			sizes[name] = secret.Size()
+		}
+	}
+	bySize := slices.Clone(s.order)
+	slices.SortStableFunc(bySize, func(a, b string) int { return cmp.Compare(sizes[a], sizes[b]) })
+	total := 0
+	for _, name := range bySize {
+		if total += sizes[name]; sizes[name] > maxKept || total > maxKeptOfCluster {
+			delete(s.secrets, name)
+		}
+	}
+	s.order = slices.DeleteFunc(s.order, func(name string) bool { _, kept := s.secrets[name]; return !kept })
+}
+
 // readSecret returns one secret of a cluster, or nil if it does not exist.
 func readSecret(ctx context.Context, r *run, set *secretSet, namespace, name string) (*corev1.Secret, error) {
 	if secret, read := set.secrets[name]; read {
 		return secret, nil
 	}
+	set.release() // at most one large Secret is in memory at a time
 	secret, err := r.Objects.GetSecret(ctx, namespace, name)
 	if isNotFound(err) {
 		secret, err = nil, nil
