@@ -92,8 +92,10 @@ type Pod struct {
 	Name, Node     string
 	Evidence       Evidence
 	Running, Ready bool
-	// RunningFor is for how long the container runs.
-	RunningFor time.Duration
+	// RunningFor is for how long the container runs, and Age for how long the pod exists.
+	RunningFor, Age time.Duration
+	// Overdue is true if the pod should have ended by now, after its deletion was requested.
+	Overdue bool
 	// NodeNotReady is true if nothing shows that the node of the pod reports, so that what
 	// Kubernetes says of the pod may be old.
 	NodeNotReady bool

@@ -20,6 +20,8 @@
 //   - vote.go: which members vote.
 //   - loss.go: the diagnosis of a quorum that could not be read.
 //   - unseen.go: members that may serve as a quorum without being seen.
+//   - returning.go: members that may bring the quorum back when their pods start.
+//   - unstored.go: writes that a restore might lose.
 //   - volume.go: the volume of a survivor as the source, if no member responds.
 //   - source.go: the choice of a recovery source and its estimated data loss.
 //   - remediation.go: the advice.

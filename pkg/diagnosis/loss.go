@@ -147,8 +147,8 @@ func (c *Cluster) lossByStatus() Loss {
 	case len(voters)-absent-down-leaderless < need:
 		return Loss{
 			Certain: true, Reason: ReasonQuorumLost, Remedy: RemedyWaitForMembers,
-			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down+leaderless, len(voters), need) + c.lossByList() + c.missingProof(),
-			Remediation: c.howToResume() + c.howToProve(),
+			Message:     fmt.Sprintf("%d of %d voters do not serve. A quorum needs %d.", absent+down+leaderless, len(voters), need) + c.lossByList() + c.missingProof() + c.lostNodes(),
+			Remediation: c.howToResume(),
 		}
 	case c.ListTooLarge:
 		return c.unreadableList()
@@ -213,7 +213,7 @@ func (c *Cluster) lossOfAbsentVoters(absent, voters int) Loss {
 		Message: fmt.Sprintf("%d of %d voters and their data no longer exist. A quorum needs %d.", absent, voters, Quorum(voters)),
 	}
 	if doubts := c.doubts(); len(doubts) > 0 {
-		loss.Remedy, loss.Remediation = RemedyWaitForMembers, c.howToResume()+c.howToProve()
+		loss.Remedy, loss.Remediation = RemedyWaitForMembers, c.howToResume()
 		loss.Message += " Permanent loss is unconfirmed: " + strings.Join(doubts, "; ") + "."
 		return loss
 	}
@@ -307,6 +307,37 @@ func (c *Cluster) unproven() []*Pod {
 		}
 	}
 	return list
+}
+
+// onLostNodes returns the pods of voters that do not respond and whose nodes may be lost: the node is not ready, or it has
+// not ended a pod that is overdue.
+func (c *Cluster) onLostNodes() []*Pod {
+	var list []*Pod
+	for _, m := range c.electorate() {
+		p := c.pod(m.Name)
+		if p == nil || m.Name == c.StoppedSource || m.Response != NoResponse || p.Evidence.HasEnded() {
+			continue
+		}
+		if p.NodeNotReady || p.Evidence == DeletionRequested && p.Overdue {
+			list = append(list, p)
+		}
+	}
+	return list
+}
+
+// lostNodes names the pods on nodes that may be lost, for which no evidence of unproven is missing.
+func (c *Cluster) lostNodes() string {
+	text, named := "", c.unproven()
+	for _, p := range c.onLostNodes() {
+		switch {
+		case slices.Contains(named, p):
+		case p.Evidence == DeletionRequested:
+			text += " Member " + p.Name + " does not respond: " + MissingEnd(p.Name, p.Node) + "."
+		default:
+			text += " Member " + p.Name + " does not respond: " + NotReadyNode(p.Name, p.Node) + "."
+		}
+	}
+	return text
 }
 
 // because appends a cause to a text.

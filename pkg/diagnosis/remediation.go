@@ -56,6 +56,8 @@ const (
 	// supply.
 	ConfirmNodeOff = "If the node is switched off permanently, delete its Node object or taint it node.kubernetes.io/out-of-service=nodeshutdown:NoExecute. A pod that tolerates every taint stays then: delete it with --force."
 
+	volumesMove = "Members with PVCs start on other nodes then if their volumes can move, and nothing is lost."
+
 	resumes = "The cluster resumes untouched as soon as enough members come back."
 )
 
@@ -106,19 +108,21 @@ func (c *Cluster) remedyOfPermanentLoss() Remedy {
 
 // howToResume is the advice while enough members may come back.
 func (c *Cluster) howToResume() string {
-	return resumes + " If they cannot come back, " + c.howToRecover(false) + "."
+	return resumes + c.howToReplaceNodes() + " If they cannot come back, " + c.howToRecover(false) + "."
 }
 
-// howToProve says how to supply the missing evidence; empty if none of a node is missing.
-func (c *Cluster) howToProve() string {
-	unreported := func(name string) bool {
-		p := c.pod(name)
-		return p != nil && p.NodeNotReady
-	}
-	if len(c.unproven()) == 0 && !slices.ContainsFunc(c.survivorsMayServe(c.mayServeUnreported), unreported) {
+// howToReplaceNodes says what helps against a lost node; empty if no voter is on one that may be lost. It comes before any
+// recovery: with volumes that can move, it loses nothing.
+func (c *Cluster) howToReplaceNodes() string {
+	lost := c.onLostNodes()
+	if len(lost) == 0 && len(c.unproven()) == 0 {
 		return ""
 	}
-	return " " + ConfirmNodeOff
+	text := " " + ConfirmNodeOff
+	if slices.ContainsFunc(lost, func(p *Pod) bool { return c.HasPVC(p.Name) }) {
+		text += " " + volumesMove
+	}
+	return text
 }
 
 // howToRecover says what a person can do about a lost quorum. The controller acts by itself

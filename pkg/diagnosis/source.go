@@ -106,8 +106,13 @@ func compareFalseFirst(a, b bool) int {
 // estimateDataLoss says which data a cluster that recovers from source will not have. Best
 // is the best source.
 func (c *Cluster) estimateDataLoss(source, best *Member) string {
-	text := fmt.Sprintf("Writes after raft index %d of member %s: at most those that were acknowledged just before the quorum was lost.",
-		source.RaftIndex, source.Name)
+	text := fmt.Sprintf("Writes after raft index %d of member %s. ", source.RaftIndex, source.Name)
+	if source.isLearner() {
+		text += "That member is a learner, so how many it lacks is unknown: compare its data with the last backup."
+	} else {
+		text += "If that member served until the quorum was lost, these are at most the writes that were acknowledged just before. " +
+			"Otherwise how many it lacks is unknown: compare its data with the last backup."
+	}
 	for _, name := range c.unavailable(source) {
 		text += fmt.Sprintf(" Member %s is not available as a source and may hold newer writes.", name)
 	}

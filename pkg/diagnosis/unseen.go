@@ -19,32 +19,44 @@ func (c *Cluster) UnseenQuorum() string { return c.unseenQuorum(c.mayRun) }
 
 // unseenQuorum is UnseenQuorum for the members for which serves is true.
 func (c *Cluster) unseenQuorum(serves func(name string) bool) string {
-	var voters []string
-	for _, m := range c.electorate() {
-		voters = append(voters, m.Name)
-	}
-	if names := quorumOf(voters, serves); len(names) > 0 {
-		return "by the last status, " + describeUnseen(names)
-	}
-	for i := range c.Members {
-		m := &c.Members[i]
-		if m.View == nil || m.View.Learner || c.Evidence(m.Name).HasEnded() {
-			continue
-		}
-		voters = nil
-		for _, listed := range m.View.Members {
-			if !listed.Learner {
-				voters = append(voters, listed.Name)
-			}
-		}
-		if names := quorumOf(voters, serves); len(names) > 0 {
-			return "by the member list of " + m.Name + ", " + describeUnseen(names)
+	for _, list := range c.voterLists() {
+		if names := quorumOf(list.voters, serves); len(names) > 0 {
+			return "by " + list.source + ", " + describeUnseen(names)
 		}
 	}
 	if names := slices.DeleteFunc(c.unknownVoters(), func(name string) bool { return !serves(name) }); len(names) > 0 {
 		return "the last status does not know " + strings.Join(names, ", ") + ", which may vote and serve"
 	}
 	return ""
+}
+
+// voterList are voters, and where their names are from.
+type voterList struct {
+	source string
+	voters []string
+}
+
+// voterLists returns the voters by the last status, and by the member list of each member that responds.
+func (c *Cluster) voterLists() []voterList {
+	status := voterList{source: "the last status"}
+	for _, m := range c.electorate() {
+		status.voters = append(status.voters, m.Name)
+	}
+	lists := []voterList{status}
+	for i := range c.Members {
+		m := &c.Members[i]
+		if m.View == nil || m.View.Learner || c.Evidence(m.Name).HasEnded() {
+			continue
+		}
+		own := voterList{source: "the member list of " + m.Name}
+		for _, listed := range m.View.Members {
+			if !listed.Learner {
+				own.voters = append(own.voters, listed.Name)
+			}
+		}
+		lists = append(lists, own)
+	}
+	return lists
 }
 
 // survivorsMayServe returns the voters that may come back and for which serves is true, if they may be

@@ -144,7 +144,7 @@ func TestSurvivorsMayServe(t *testing.T) {
 		if doubted := strings.Contains(loss.Message, "may have been removed from etcd"); doubted && test.permanent || !test.permanent && test.view == nil && !doubted {
 			t.Errorf("%s: the message is %q", name, loss.Message)
 		}
-		if asks := strings.Contains(loss.Remediation, ConfirmNodeOff); !test.permanent && asks != (test.certain && test.view == nil) {
+		if asks := strings.Contains(loss.Remediation, ConfirmNodeOff); !test.permanent && asks != test.certain {
 			t.Errorf("%s: the remediation is %q", name, loss.Remediation)
 		}
 	}

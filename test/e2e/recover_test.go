@@ -115,7 +115,10 @@ func testRecovery(t *testing.T, volumes bool) {
 	if slices.ContainsFunc(c.members.Live(), func(p *corev1.Pod) bool { return p.Name == survivor.Name }) {
 		t.Errorf("the old member %s is still there", survivor.Name)
 	}
-	c.gone("pods,pvc", "etcd_retired=lost")
+	c.gone("pods", "etcd_retired=lost")
+	if volumes {
+		c.keepsPVC(survivor.Name)
+	}
 	if budgets := c.kubectl("get", "pdb", "-o", "name"); strings.TrimSpace(budgets) != "poddisruptionbudget.policy/lost" {
 		t.Errorf("the budgets afterwards are %q", budgets)
 	}
@@ -123,6 +126,15 @@ func testRecovery(t *testing.T, volumes bool) {
 		if !slices.Contains(c.reasons(), want) {
 			t.Errorf("no event %s: %v", want, c.reasons())
 		}
+	}
+}
+
+// keepsPVC fails the test unless the PVC of an old member still exists after a recovery, and an event says so.
+func (c *cluster) keepsPVC(name string) {
+	c.Helper()
+	c.kubectl("get", "pvc", name)
+	if !slices.Contains(c.reasons(), "PVCKept") {
+		c.Errorf("no event says that PVC %s is kept: %v", name, c.reasons())
 	}
 }
 

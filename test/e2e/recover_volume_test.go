@@ -61,7 +61,8 @@ func TestRecoveryFromAVolume(t *testing.T) {
 	if c.clusterID() == clusterID || object.Status.Recovery.Source.PVC != survivor.Name {
 		t.Errorf("the recovery was %+v", object.Status.Recovery)
 	}
-	c.gone("pods,pvc", "etcd_retired=dark")
+	c.gone("pods", "etcd_retired=dark")
+	c.keepsPVC(survivor.Name)
 	for _, want := range []string{"RecoveryStarted", "SourceStopped", "RecoveryCutover", "Recovered"} {
 		if !slices.Contains(c.reasons(), want) {
 			t.Errorf("no event %s: %v", want, c.reasons())
@@ -89,5 +90,6 @@ func TestRecoveryFromAVolumeAutomatic(t *testing.T) {
 	if r := object.Status.Recovery; r.Trigger != v1beta2.RecoveryTriggerAutomatic || r.Source.PVC != survivor.Name {
 		t.Errorf("the recovery was %+v", r)
 	}
-	c.gone("pods,pvc", "etcd_retired=darkauto")
+	c.gone("pods", "etcd_retired=darkauto")
+	c.keepsPVC(survivor.Name)
 }

@@ -26,7 +26,7 @@ func (c *cluster) recoverSecure() {
 	c.holds(data)
 	c.bumped()
 	checkEncrypted(c)
-	c.gone("pods,pvc", "etcd_retired="+c.name)
+	c.gone("pods", "etcd_retired="+c.name)
 }
 
 // TestTLSRecoveryStatic recovers a cluster whose secrets have Kubernetes' names.

@@ -199,7 +199,7 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 }
 
 // cleanUpOldPVCs deletes the PVCs of the old members. It releases a PVC instead if the user wants to
-// keep the PVCs of removed members, or if nothing has read it. It also releases one that was taken back and that no
+// keep the PVCs of removed members, or if the plan keeps it. It also releases one that was taken back and that no
 // quorum has confirmed.
 func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error {
 	recovery := &a.Recovery
@@ -216,14 +216,14 @@ func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error
 		if !resources.Owns(r.seen.Cluster, pvc) || pvc.DeletionTimestamp != nil || pvc.Labels[resources.LabelFenced] != r.seen.Cluster.Name {
 			continue
 		}
-		unread := slices.Contains(a.Unread, name)
-		if unread || resources.RetainsRemoved(r.seen.Cluster) {
+		kept := slices.Contains(a.Kept, name)
+		if kept || resources.RetainsRemoved(r.seen.Cluster) {
 			err = updatePVC(ctx, r, resources.Released(r.seen.Cluster, pvc))
 		} else {
 			err = deleteOrReleasePVC(ctx, r, pvc)
 		}
-		if unread && err == nil {
-			warning(r, EventPVCKept, "PVC %s of old member %s is kept, because it may hold data that the cluster does not have. Delete the PVC when you do not need that data", name, name)
+		if kept && err == nil {
+			warning(r, EventPVCKept, "PVC %s of old member %s is kept, because it may hold data that the cluster does not have. Delete the PVC when all members of the cluster serve and you do not need that data", name, name)
 		}
 		if err != nil && !isNotFound(err) {
 			failed = append(failed, reconcile.StaleOnConflict(err))

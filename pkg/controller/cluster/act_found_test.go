@@ -187,21 +187,21 @@ func TestDeletedBeforeConfirmed(t *testing.T) {
 	}
 }
 
-// TestUnreadPVCIsReleased: a recovery deletes the PVCs of old members but those that nothing has read.
-func TestUnreadPVCIsReleased(t *testing.T) {
+// TestKeptPVCIsReleased: the PVCs of old members are deleted at the end of a recovery but those that the plan keeps.
+func TestKeptPVCIsReleased(t *testing.T) {
 	t.Parallel()
-	for name, unread := range map[string][]string{"its data was read": nil, "its data was not read": {"c-a"}} {
+	for name, kept := range map[string][]string{"a backup has its data": nil, "nothing is known to have its data": {"c-a"}} {
 		l, r := livingCluster(t)
 		live, _ := l.GetPVC(t.Context(), "n", "c-a")
 		live.Labels[resources.LabelFenced] = "c"
 		if _, err := l.UpdatePVC(t.Context(), live); err != nil {
 			t.Fatal(err)
 		}
-		if err := cleanUpOldPVCs(t.Context(), r, planner.CleanUpOldPVCs{Recovery: v1beta2.RecoveryStatus{OldMembers: []string{"c-a"}}, Unread: unread}); err != nil {
+		if err := cleanUpOldPVCs(t.Context(), r, planner.CleanUpOldPVCs{Recovery: v1beta2.RecoveryStatus{OldMembers: []string{"c-a"}}, Kept: kept}); err != nil {
 			t.Fatal(err)
 		}
 		pvc, err := l.GetPVC(t.Context(), "n", "c-a")
-		if kept := err == nil && !resources.Owns(l.c, pvc); kept != (unread != nil) {
+		if released := err == nil && !resources.Owns(l.c, pvc); released != (kept != nil) {
 			t.Errorf("%s: PVC %+v, error %v", name, pvc, err)
 		}
 	}

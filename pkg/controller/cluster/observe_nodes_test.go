@@ -68,7 +68,8 @@ func TestRemovedVoterProvesNoLoss(t *testing.T) {
 		"its pod has ended":         {oneNode{}, func(s *seen) { s.Pods[0].Finished = true }, true, 0},
 		"its pod is not bound":      {oneNode{}, func(s *seen) { s.Pods[0].Node, s.Pods[0].Running = "", false }, true, 0},
 		"it responds with its list": {oneNode{}, respondsWithBoth, true, 0},
-		"the other one has its PVC": {oneNode{}, func(s *seen) { s.PVCs = append(s.PVCs, planner.PVC{Name: "c-b", Owned: true}) }, false, 0},
+		"the other one has its PVC": {oneNode{}, func(s *seen) { s.PVCs = append(s.PVCs, planner.PVC{Name: "c-b", Owned: true}) }, false, 1},
+		"etcd lists no loss":        {oneNode{}, func(s *seen) { s.Etcd.Linearizable = true }, false, 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -86,6 +87,36 @@ func TestRemovedVoterProvesNoLoss(t *testing.T) {
 				t.Errorf("it read the nodes %v", node.reads)
 			}
 		})
+	}
+}
+
+// TestNodesOfUnresponsive: the node of a member that does not respond is read as soon as the quorum is lost, also while the
+// loss is not permanent. A node that does not exist keeps the cutover of a recovery waiting until its pods are removed.
+func TestNodesOfUnresponsive(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		node             oneNode
+		notReady, absent bool
+	}{
+		"it is not ready":   {oneNode{ready: corev1.ConditionUnknown}, true, false},
+		"it reports":        {oneNode{ready: corev1.ConditionTrue}, false, false},
+		"it does not exist": {oneNode{err: apierrors.NewNotFound(corev1.Resource("nodes"), "n1")}, false, true},
+	} {
+		node := test.node
+		node.oneMember = stopped()
+		s := afterRemoval(node.oneMember)
+		s.PVCs = append(s.PVCs, planner.PVC{Name: "c-b", Owned: true})
+		r := &run{Reconciler: &Reconciler{Config: Config{Objects: &node}}, seen: s}
+		observeNodesOfUnresponsive(t.Context(), r)
+		if p := s.Pods[0]; p.NodeNotReady != test.notReady || p.NodeAbsent {
+			t.Errorf("%s: %+v", name, p)
+		}
+		if err := observeNodes(t.Context(), r); err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		if p := s.Pods[0]; p.NodeNotReady != test.notReady || p.NodeAbsent != test.absent {
+			t.Errorf("%s, before the cutover: %+v", name, p)
+		}
 	}
 }
 

@@ -94,31 +94,34 @@ func observeNodes(ctx context.Context, r *run) error {
 		if !p.Owned || p.Finished || p.Node == "" {
 			continue
 		}
-		var err error
-		if p.NodeNotReady, err = isNodeNotReady(ctx, r, p.Node); err != nil {
+		notReady, exists, err := readNode(ctx, r, p.Node)
+		if err != nil {
 			return err
 		}
+		p.NodeNotReady, p.NodeAbsent = notReady, !exists
 	}
 	return nil
 }
 
-// observeNodesOfUnresponsive finds out which members are on nodes that are not ready, if the quorum else
-// counts as permanently lost and these members do not respond. They may serve without the lost members,
-// if those were removed from etcd after the last status. A node that cannot be read proves nothing.
+// observeNodesOfUnresponsive finds out which members are on nodes that are not ready, if the quorum counts as lost
+// and these members do not respond. The status says what helps against a lost node. If the loss else counts as permanent,
+// these members may serve without the lost members, which may have been removed from etcd after the last status. A node
+// that cannot be read proves nothing.
 func observeNodesOfUnresponsive(ctx context.Context, r *run) {
-	if !planner.HasPermanentLoss(&r.seen.Observed) {
+	if !planner.HasCertainLoss(&r.seen.Observed) {
 		return
 	}
+	permanent := planner.HasPermanentLoss(&r.seen.Observed)
 	for i := range r.seen.Pods {
 		p := &r.seen.Pods[i]
 		if !p.Owned || p.Finished || p.Node == "" || r.seen.responds(p.Name) {
 			continue
 		}
-		notReady, err := isNodeNotReady(ctx, r, p.Node)
+		notReady, _, err := readNode(ctx, r, p.Node)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot read the node of a member that does not respond, so the loss of the quorum does not count as permanent", "pod", p.Name, "node", p.Node)
 		}
-		p.NodeNotReady = notReady || err != nil
+		p.NodeNotReady = p.NodeNotReady || notReady || err != nil && permanent
 	}
 }
 
@@ -177,15 +180,16 @@ func observeAwaitedRestore(r *run) error {
 	return nil
 }
 
-func isNodeNotReady(ctx context.Context, r *run, name string) (bool, error) {
+// readNode reads whether a node is not ready, and whether it exists. Kubernetes removes the pods of a node that does not.
+func readNode(ctx context.Context, r *run, name string) (notReady, exists bool, err error) {
 	node, err := r.Objects.GetNode(ctx, name)
 	if isNotFound(err) {
-		return false, nil // Kubernetes removes the pods of a node that was taken out of the cluster
+		return false, false, nil
 	}
 	if err != nil {
-		return false, fmt.Errorf("read node %s: %w", name, err)
+		return false, false, fmt.Errorf("read node %s: %w", name, err)
 	}
 	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
 		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
-	}), nil
+	}), true, nil
 }

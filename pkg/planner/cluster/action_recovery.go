@@ -52,10 +52,10 @@ type FenceOldMembers struct{ Recovery v1beta2.RecoveryStatus }
 type PublishRecoveryMember struct{ Name string }
 
 // CleanUpOldPVCs deletes the PVCs of the old members, or releases them where the retention
-// policy says so. It releases those of Unread in any case, because they may hold data that nothing else has.
+// policy says so. It releases those of Kept in any case.
 type CleanUpOldPVCs struct {
 	Recovery v1beta2.RecoveryStatus
-	Unread   []string
+	Kept     []string
 }
 
 // RequestRestore creates the EtcdRestore of a cluster without pods and PVCs. Lost are its

@@ -18,6 +18,11 @@ func isPermanentlyLost(o *Observed) bool {
 // not respond turns out not to be ready.
 func HasPermanentLoss(o *Observed) bool { return isPermanentlyLost(o) }
 
+// HasCertainLoss is true if it is certain that the quorum is lost, for good or not.
+func HasCertainLoss(o *Observed) bool {
+	return !o.Etcd.Linearizable && isBootstrapped(o) && desiredSize(o.Cluster) != 0 && diagnoseQuorumLoss(o).Certain
+}
+
 // permanentLossSince returns since when the loss is proven without a break; nil while it is
 // not. The time is that of the status in which it was first written, so that another
 // controller goes on counting from it. Rounding is up: no recovery begins too soon.

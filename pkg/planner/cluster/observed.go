@@ -240,9 +240,9 @@ type Pod struct {
 	// Quota is that with which etcd in the pod was started.
 	Quota resources.Quota
 	// NodeNotReady is true if its node is not ready, so that what Kubernetes says of the pod may be
-	// old. It is observed only while the quorum would else count as permanently lost, and before a
-	// recovery touches old members.
-	NodeNotReady bool
+	// old. NodeAbsent is true if the node does not exist, so that Kubernetes removes the pod soon. NodeNotReady is
+	// observed only while the quorum counts as lost, and both before a recovery touches old members.
+	NodeNotReady, NodeAbsent bool
 	// AwaySince is since when the pod cannot come back by itself: its node is not ready, no node
 	// takes it, or its deletion does not end. It is zero if that is not so, or not known.
 	// AwayWhy is the reason as text.

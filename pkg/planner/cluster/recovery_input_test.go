@@ -28,7 +28,8 @@ func TestRecoveryInput(t *testing.T) {
 			r.Pod.Node, r.Pod.EndsBy, r.Pod.AwaySince, r.Pod.AwayWhy = "node-r", ends, testNow.Add(-time.Hour), away
 		}),
 		func(o *Observed) {
-			podByName(o.Pods, "c").EndsBy, podByName(o.Pods, "c").NodeNotReady = ends, true
+			c := podByName(o.Pods, "c")
+			c.EndsBy, c.NodeNotReady, c.NodeAbsent = ends, true, true
 			o.Cluster.Status.LastBackup = &v1beta2.LastBackup{Name: "nightly"}
 		})
 	want := &recovery.Input{
@@ -40,7 +41,7 @@ func TestRecoveryInput(t *testing.T) {
 		Members: []recovery.Member{{ID: "1", Name: "a", Version: "3.5.21"}, {ID: "2", Name: "b", Version: testVersion}, {ID: "3", Name: "c", Version: testVersion}},
 		Pods: []recovery.Pod{
 			{Name: "a", Node: "node-a", Evidence: diagnosis.PodExists},
-			{Name: "c", Node: "node-c", Evidence: diagnosis.DeletionRequested, EndsBy: ends, NodeNotReady: true},
+			{Name: "c", Node: "node-c", Evidence: diagnosis.DeletionRequested, EndsBy: ends, NodeNotReady: true, NodeAbsent: true},
 		},
 		RecoveryMember: recovery.RecoveryMember{
 			Pod:    &recovery.RecoveryPod{Finished: true, Terminating: true, Running: true, Away: true, AwayWhy: away, Waiting: "Evicted", Node: "node-r", Made: made, EndsBy: ends},
@@ -119,7 +120,7 @@ func TestRecoveryActions(t *testing.T) {
 		{recovery.RestartRecoveryMember{}, []Action{DeletePod{Name: "seed", UID: "pod-seed", Why: DeleteUnpublished}}},
 		{recovery.Fence{Recovery: now, Next: next}, []Action{FenceOldMembers{Recovery: now}, RecordRecovery{Recovery: next}}},
 		{recovery.Publish{RecoveryMember: "r"}, []Action{PublishRecoveryMember{Name: "r"}}},
-		{recovery.CleanUp{Recovery: now, Next: next, Unread: []string{"a"}}, []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: now, Unread: []string{"a"}}, RecordRecovery{Recovery: next}}},
+		{recovery.CleanUp{Recovery: now, Next: next, Kept: []string{"a"}}, []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: now, Kept: []string{"a"}}, RecordRecovery{Recovery: next}}},
 		{recovery.RequestRestore{Name: "n", Backup: "b", Revision: 7, Lost: []string{"a"}}, []Action{RequestRestore{Name: "n", Backup: "b", Revision: 7, Lost: []string{"a"}}}},
 		{recovery.StopSource{Recovery: now, Lost: []string{"a"}}, []Action{StopSource{Recovery: now, Lost: []string{"a"}}}},
 		{recovery.ReviveOldMembers{}, nil},

@@ -96,7 +96,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
-			in.Pods = append(in.Pods, recovery.Pod{Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), EndsBy: p.EndsBy, NodeNotReady: p.NodeNotReady})
+			in.Pods = append(in.Pods, recovery.Pod{Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), EndsBy: p.EndsBy, NodeNotReady: p.NodeNotReady, NodeAbsent: p.NodeAbsent})
 		}
 	}
 	return in
@@ -165,7 +165,7 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	case recovery.Publish:
 		return []Action{PublishRecoveryMember{Name: s.RecoveryMember}}
 	case recovery.CleanUp:
-		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery, Unread: s.Unread}, RecordRecovery{Recovery: s.Next}}
+		return []Action{VerifyWrite{Of: WriteToCluster}, CleanUpOldPVCs{Recovery: s.Recovery, Kept: s.Kept}, RecordRecovery{Recovery: s.Next}}
 	case recovery.RequestRestore:
 		return []Action{RequestRestore(s)}
 	default:

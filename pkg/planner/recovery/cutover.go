@@ -6,14 +6,23 @@ package recovery
 import (
 	"fmt"
 	"slices"
+	"strings"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
-// beginCutover records that the old members go, unless one of them may serve unseen.
+// beginCutover records that the old members go, unless one of them may serve unseen, or a quorum of them may come back.
+// Meanwhile the old members of a recovery start again, as before the recovery member served.
 func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
-	if d, keeps := in.keepOldMembers(r); keeps {
+	d, keeps := in.keepOldMembers(r)
+	if !keeps {
+		d, keeps = in.awaitReturning(r)
+	}
+	if keeps {
+		if r.Trigger != v1beta2.RecoveryTriggerRestore {
+			d.Step = ReviveOldMembers{Except: r.Source.PVC}
+		}
 		return d
 	}
 	next := in.unlessStored(r).DeepCopy()
@@ -41,6 +50,21 @@ func (in *Input) keepOldMembers(r *v1beta2.RecoveryStatus) (Decision, bool) {
 			"Bring these members back into reach. If they cannot come back, delete their pods: what they have acknowledged meanwhile is lost then."), true
 	}
 	return Decision{}, false
+}
+
+// awaitReturning waits while old members may start again and bring the quorum back, as after a person has confirmed that
+// their nodes are off. They have every acknowledged write, and the source may lack some. A restore does not wait: a user
+// wants other data.
+func (in *Input) awaitReturning(r *v1beta2.RecoveryStatus) (Decision, bool) {
+	names := in.Facts.Returning()
+	if r.Trigger == v1beta2.RecoveryTriggerRestore || len(names) == 0 {
+		return Decision{}, false
+	}
+	d := waitForOldMembers(r, "with the data of "+strings.Join(names, ", ")+", whose pods start again, a quorum may come back",
+		fmt.Sprintf("No action needed if these pods start: when a quorum responds, the recovery is abandoned and nothing is lost. "+
+			"The recovery continues after %v without a pod that does not start. If such a pod cannot be created, remove the cause, such as a quota.", diagnosis.ReturnGrace))
+	d.Recheck = OnResponse
+	return d, true
 }
 
 // unstored says which old member does not respond and may have writes that nothing stores: neither a PVC, nor a pre-restore
@@ -192,7 +216,7 @@ func (in *Input) cleanUp(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	if !in.Linearizable || in.ClusterID != r.ClusterID {
 		return Decision{}, false // it is looked after as every cluster is
 	}
-	return Decision{Step: CleanUp{Recovery: *r, Next: in.ended(r, v1beta2.RecoveryPhaseSucceeded, ""), Unread: unreadMembers(r)}, Recheck: AtOnce}, true
+	return Decision{Step: CleanUp{Recovery: *r, Next: in.ended(r, v1beta2.RecoveryPhaseSucceeded, ""), Kept: keptMembers(r)}, Recheck: AtOnce}, true
 }
 
 // mayReturn is true if the PVCs of the old members may hold the newest data that is left after the recovery member
@@ -204,19 +228,17 @@ func (in *Input) mayReturn(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger != v1beta2.RecoveryTriggerRestore && r.OldClusterID != "" && in.Facts.QuorumLoss().Permanent
 }
 
-// unreadMembers returns the old members whose data neither the new cluster nor a backup is known to have. After a restore
-// that nothing was stored for, these are all. After a recovery, these are all but the source, and the members that
-// responded when it began and had read the log no further than the source. A pre-restore backup that no quorum confirmed
-// may lack what other members have, so it counts as none.
-func unreadMembers(r *v1beta2.RecoveryStatus) []string {
+// keptMembers returns the old members whose PVCs stay after the end: all of them, unless a pre-restore backup has their data,
+// or a user did without it. A pre-restore backup that no quorum confirmed may lack what other members have, so it counts as none.
+//
+// A recovery has no such backup. A snapshot of a member that responds has only what that member knows to be committed. An
+// acknowledged write may be in its log behind that, and in the logs of members that knew of fewer. The PVC that a recovery has
+// read is complete. It is the only other copy while the new cluster has one member.
+func keptMembers(r *v1beta2.RecoveryStatus) []string {
 	if r.Trigger == v1beta2.RecoveryTriggerRestore && !r.OnlyIfUnresponsive {
-		return nil // a pre-restore backup has the data, or a user did without
+		return nil
 	}
-	return slices.DeleteFunc(slices.Clone(r.OldMembers), func(name string) bool {
-		return r.Trigger != v1beta2.RecoveryTriggerRestore && (name == r.Source.Member || slices.ContainsFunc(r.Survivors, func(s v1beta2.RecoverySurvivor) bool {
-			return s.Name == name && s.RaftIndex <= r.Source.RaftIndex
-		}))
-	})
+	return slices.Clone(r.OldMembers)
 }
 
 // knowsOnlyNew is true if the known members are those of the new cluster: the recovery member is among them,

@@ -82,23 +82,26 @@ func TestCleanUp(t *testing.T) {
 	})
 }
 
-// TestUnreadPVCsAreKept: a PVC is deleted only if the new cluster or a backup has its data.
-func TestUnreadPVCsAreKept(t *testing.T) {
+// TestPVCsAreKept: a PVC is deleted only after a restore, if a backup has its data or a user did without. A snapshot of a
+// member that responds lacks what is in its log and not known to be committed, so it has not the data of any PVC. The PVC
+// that was read is the only other copy.
+func TestPVCsAreKept(t *testing.T) {
 	survivors := func(r *v1beta2.RecoveryStatus) {
 		r.Survivors = []v1beta2.RecoverySurvivor{{Name: "a", RaftIndex: 90}, {Name: "b", RaftIndex: 90}, {Name: "c", RaftIndex: 91}}
 	}
+	all := []string{"a", "b", "c"}
 	for name, test := range map[string]struct {
 		edit func(*v1beta2.RecoveryStatus)
 		want []string
 	}{
-		"members that did not respond when it began": {func(*v1beta2.RecoveryStatus) {}, []string{"b", "c"}},
-		"a member with more than the source":         {survivors, []string{"c"}},
-		"the PVCs that a person did not choose":      {fromVolume, []string{"b", "c"}},
-		"a restore that nothing was stored for":      {func(r *v1beta2.RecoveryStatus) { restores(r); r.OnlyIfUnresponsive = true }, []string{"a", "b", "c"}},
-		"a restore after a pre-restore backup":       {restores, nil},
+		"the source, and members that did not respond": {func(*v1beta2.RecoveryStatus) {}, all},
+		"members with as much as the source":           {survivors, all},
+		"the PVC that was read, and the others":        {fromVolume, all},
+		"a restore that nothing was stored for":        {func(r *v1beta2.RecoveryStatus) { restores(r); r.OnlyIfUnresponsive = true }, all},
+		"a restore after a pre-restore backup":         {restores, nil},
 	} {
 		d, _ := Decide(input(t, recoveryMember, recorded(cleaning, test.edit), published))
-		if step, is := d.Step.(CleanUp); !is || !slices.Equal(step.Unread, test.want) {
+		if step, is := d.Step.(CleanUp); !is || !slices.Equal(step.Kept, test.want) {
 			t.Errorf("%s: %+v, want %q", name, d.Step, test.want)
 		}
 	}

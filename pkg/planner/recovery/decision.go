@@ -102,11 +102,10 @@ type (
 	// Publish puts the recovery member behind the Services.
 	Publish struct{ RecoveryMember string }
 	// CleanUp has the new cluster commit a write, deletes or releases the PVCs of the old members
-	// of Recovery, then records Next. Unread are old members whose PVCs may hold data that the new cluster lacks: these
-	// PVCs are released, whatever the retention policy says.
+	// of Recovery, then records Next. Kept are old members whose PVCs are released, whatever the retention policy says.
 	CleanUp struct {
 		Recovery, Next v1beta2.RecoveryStatus
-		Unread         []string
+		Kept           []string
 	}
 	// RequestRestore creates the EtcdRestore called Name of one backup of an EtcdBackup: a later one may be of data
 	// that a restore has replaced. Lost are the voters, which must be confirmed to be gone first.

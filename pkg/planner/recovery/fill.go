@@ -136,17 +136,22 @@ func (in *Input) respondingMember() string {
 	}
 }
 
+// IsEndOverdue is true if a pod should have ended by endsBy, and its node has not reported that in time.
+func IsEndOverdue(now, endsBy time.Time) bool { return now.Sub(endsBy) > unresponsiveAfter }
+
 // unresponsivePods lists the pods that may run without Kubernetes knowing: those that should
-// have ended and have not, and those on a node that is not ready. It is empty if there are
+// have ended and have not, and those on a node that is not ready or does not exist. It is empty if there are
 // none. Such members may serve clients, as a quorum, on the other side of a partition.
 func (in *Input) unresponsivePods() string {
 	var list []string
 	for i := range in.Pods {
 		p := &in.Pods[i]
-		if p.Evidence == diagnosis.DeletionRequested && in.Now.Sub(p.EndsBy) > unresponsiveAfter {
+		if p.Evidence == diagnosis.DeletionRequested && IsEndOverdue(in.Now, p.EndsBy) {
 			list = append(list, diagnosis.MissingEnd(p.Name, p.Node))
 		} else if !p.Evidence.HasEnded() && p.NodeNotReady {
 			list = append(list, diagnosis.NotReadyNode(p.Name, p.Node))
+		} else if !p.Evidence.HasEnded() && p.NodeAbsent {
+			list = append(list, "Kubernetes has not removed pod "+p.Name+" yet, whose node "+p.Node+" no longer exists")
 		}
 	}
 	return strings.Join(list, ", and ")

@@ -4,6 +4,7 @@
 package recovery
 
 import (
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,15 +52,42 @@ func TestFill(t *testing.T) {
 		{"a recovery member without its pod has its volume", nothing, edits(recorded(filling), recoveryPVC), "Fill " + recoveryMember},
 		{"a recovery that has not begun is abandoned when nothing is left", nothing, edits(recorded(pending, early)), "Abandon"},
 		{"a survivor names a quorum that may serve, and the status does not", noLeader,
-			edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), memberPod(newID)), "wait OldMemberMayRun"},
+			edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), memberPod(newID)), "ReviveOldMembers, wait OldMemberMayRun"},
 		{"as soon as Kubernetes knows that the pods are not ready", noLeader,
 			edits(unmanagedPods(false, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling), memberPod(newID)), "BeginCutover"},
 		{"a restore does not ask for such a quorum", noLeader,
 			edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling, restores), memberPod(newID)), "BeginCutover"},
 		{"two pods are being deleted and may serve until then", "a:noleader,index=90 b:unreachable,terminating c:unreachable,terminating",
-			edits(recorded(filling), memberPod(newID), podOf("b", endsNow), podOf("c", endsNow)), "wait OldMemberMayRun"},
-		{"the node of an old member is not ready", "a:noleader,index=90 b:down c:nopod", edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode)), "wait OldMemberMayRun"},
+			edits(recorded(filling), memberPod(newID), podOf("b", endsNow), podOf("c", endsNow)), "ReviveOldMembers, wait OldMemberMayRun"},
+		{"the node of an old member is not ready", "a:noleader,index=90 b:down c:nopod", edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode)), "ReviveOldMembers, wait OldMemberMayRun"},
 		{"the node of one that has ended is not ready", "a:noleader,index=90 b:finished c:nopod", edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode)), "BeginCutover"},
+	})
+}
+
+// TestMembersOfLostNodesComeBack: after a person confirms that the nodes of a majority are off, Kubernetes removes their pods.
+// The members start again before the recovery replaces them, because they have every acknowledged write.
+func TestMembersOfLostNodesComeBack(t *testing.T) {
+	const revives = "ReviveOldMembers, wait OldMemberMayRun"
+	const away = "a:noleader,index=90,claim b:nopod,claim c:nopod,claim"
+	podFact := func(name string, edit func(*diagnosis.Pod)) func(*Input) {
+		return func(in *Input) {
+			edit(&in.Facts.Pods[slices.IndexFunc(in.Facts.Pods, func(p diagnosis.Pod) bool { return p.Name == name })])
+		}
+	}
+	isNew := func(p *diagnosis.Pod) { p.Age = time.Minute }
+	noNode := func(p *Pod) { p.NodeAbsent = true }
+	const starting = "a:noleader,index=90,claim b:down,claim c:down,claim"
+	checkDecisions(t, []decision{
+		{"the nodes are not ready", starting, edits(recorded(filling), memberPod(newID), podOf("b", notReadyNode), podOf("c", notReadyNode)), revives},
+		{"the nodes were deleted, and the pods not yet", "a:noleader,index=90,claim b:unready,claim c:unready,claim", edits(recorded(filling), memberPod(newID), podOf("b", noNode), podOf("c", noNode)), revives},
+		{"the pods were removed", away, edits(recorded(filling), memberPod(newID)), revives},
+		{"the pods of one node were removed", "a:noleader,index=90,claim b:nopod,claim c:nopod", edits(recorded(filling), memberPod(newID)), revives},
+		{"the new pods start", starting, edits(recorded(filling), memberPod(newID), podFact("b", isNew), podFact("c", isNew)), revives},
+		{"the new pods do not start", starting, edits(recorded(filling), memberPod(newID)), "BeginCutover"},
+		{"the only member", "a:nopod,claim", edits(recorded(filling), memberPod(newID)), revives},
+		{"a quorum responds", "a b c", edits(recorded(filling), memberPod(newID)), "Abandon"},
+		{"too few may come back", "a:noleader,index=90,claim b:nopod,claim c:nopod d:nopod e:nopod", edits(recorded(filling), memberPod(newID)), "BeginCutover"},
+		{"a restore takes other data", away, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
 	})
 }
 

@@ -94,6 +94,8 @@ type Pod struct {
 	// NodeNotReady is true if the node is not ready, so that what Kubernetes says of the pod
 	// may be old.
 	NodeNotReady bool
+	// NodeAbsent is true if the node does not exist. Kubernetes removes the pod soon.
+	NodeAbsent bool
 }
 
 // RecoveryMember is the first member of a recovery under way.

@@ -112,7 +112,7 @@ func addMember(t *testing.T, in *Input, id int, name string, marks []string) {
 	if exists {
 		evidence := diagnosis.EvidenceFrom(finished, terminating)
 		in.Pods = append(in.Pods, Pod{Name: name, Node: "node-" + name, Evidence: evidence})
-		in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: name, Evidence: evidence, Running: running, Ready: running && ready, LabelledVoter: !m.Learner})
+		in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: name, Evidence: evidence, Running: running, Ready: running && ready, LabelledVoter: !m.Learner, RunningFor: time.Hour, Age: time.Hour})
 	}
 }
 
@@ -146,7 +146,7 @@ func unmanagedPods(ready bool, names ...string) func(*Input) {
 	return func(in *Input) {
 		for _, name := range names {
 			in.Pods = append(in.Pods, Pod{Name: name, Evidence: diagnosis.PodExists})
-			in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: name, Evidence: diagnosis.PodExists, Running: true, Ready: ready, LabelledVoter: true})
+			in.Facts.Pods = append(in.Facts.Pods, diagnosis.Pod{Name: name, Evidence: diagnosis.PodExists, Running: true, Ready: ready, LabelledVoter: true, RunningFor: time.Hour, Age: time.Hour})
 		}
 	}
 }

@@ -51,7 +51,7 @@ func (in *Input) stopSource(r *v1beta2.RecoveryStatus) (Decision, bool) {
 
 // missingEnd says why a pod whose deletion was requested still exists, and what helps once its node is overdue.
 func (in *Input) missingEnd(name, node string, endsBy time.Time) (why, remedy string) {
-	if in.Now.Sub(endsBy) > unresponsiveAfter {
+	if IsEndOverdue(in.Now, endsBy) {
 		return diagnosis.MissingEnd(name, node), "Bring the node back. " + diagnosis.ConfirmNodeOff
 	}
 	return "pod " + name + " is being deleted", diagnosis.NoActionYet

@@ -1,0 +1,50 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package diagnosis
+
+import (
+	"slices"
+	"time"
+)
+
+// ReturnGrace is how long a recovery waits for the container of a pod that was created for a member with data. Kubernetes
+// takes six minutes to detach a volume from a node that was deleted without the taint node.kubernetes.io/out-of-service.
+const ReturnGrace = 10 * time.Minute
+
+// Returning returns the members that may start again with their data and have not had the time to respond, if a quorum may
+// come back with them; nil if there are none. Kubernetes removes the pods of a lost node after a person confirms that it is
+// off. With volumes that can move, their members start on other nodes, and have every acknowledged write.
+func (c *Cluster) Returning() []string {
+	for _, list := range c.voterLists() {
+		available := quorumOf(list.voters, func(name string) bool { return c.hasResponse(name) || c.isReturning(name) })
+		names := slices.DeleteFunc(available, c.hasResponse)
+		if len(names) > 0 {
+			slices.Sort(names)
+			return names
+		}
+	}
+	return nil
+}
+
+// hasResponse is true for a member that responds and whose pod stays.
+func (c *Cluster) hasResponse(name string) bool {
+	m := c.member(name)
+	return m != nil && m.Response != NoResponse && !c.Evidence(name).IsEnding()
+}
+
+// isReturning is true for a member without a response that may start with its data. Without a pod it waits for one. Each
+// pod has a limited time.
+func (c *Cluster) isReturning(name string) bool {
+	p := c.pod(name)
+	switch {
+	case name == c.StoppedSource || c.Evidence(name) == PodUnknown:
+		return false
+	case p == nil || p.Evidence.IsEnding():
+		return c.HasPVC(name)
+	case p.Running:
+		return p.RunningFor < IncompleteGrace
+	default:
+		return p.Age < ReturnGrace
+	}
+}
