@@ -86,6 +86,9 @@ func (l *Observation) Leads(id uint64) bool {
 // Serving counts the voters that responded, leaving one out.
 func (l *Observation) Serving(except uint64) int {
 	n := 0
+	if l.Members == nil {
+		return n // no list was read since the controller has started
+	}
 	for i := range l.Members.Peers {
 		if p := &l.Members.Peers[i]; !p.Learner && p.Id != except && slices.Contains(l.Healthy, p.Id) {
 			n++
