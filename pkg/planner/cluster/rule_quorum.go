@@ -16,7 +16,12 @@ func ruleQuorum(o *Observed) (Plan, bool) {
 		return Plan{}, false
 	}
 	loss := diagnoseQuorumLoss(o)
-	plan := wait(recheckQuorum, Reason(loss.Reason), loss.Message, loss.Remediation)
+	message, remedy := loss.Message, loss.Remediation
+	if why, other := barredVersion(o); why != "" {
+		// What brings the data back as it is comes before what a person restores.
+		message, remedy = message+"; "+why, other+" "+remedy
+	}
+	plan := wait(recheckQuorum, Reason(loss.Reason), message, remedy)
 	if loss.Permanent {
 		// Before a person restores a backup: do these members really no longer exist?
 		plan.RequeueAfter = untilRecovery(o)

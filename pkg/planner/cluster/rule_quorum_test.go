@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -54,4 +55,23 @@ func TestRuleQuorum(t *testing.T) {
 		{"nothing is added without a list", 5, "a b c", edits(noQuorum), "quorum: wait EtcdUnreachable"},
 		{"orphans stay without a list", 3, "a b c", edits(noQuorum, pod("x", true)), "quorum: wait EtcdUnreachable"},
 	})
+}
+
+// TestQuorumNamesTheBarredVersion: a declared version that no member gets without a quorum is named, before what a person restores.
+func TestQuorumNamesTheBarredVersion(t *testing.T) {
+	for _, tt := range []decision{
+		{"the next minor version may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "Set spec.version to a version of 3.7, and correct"},
+		{"awake with the next minor version declared", 3, "a:claim,down b:claim,down c:claim,down", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse), "set spec.version to a version of 3.6 that can."},
+		{"as declared", 1, "a:claim,down", edits(noQuorum, lastSaid(testVersion)), ""},
+		{"with a quorum", 3, "a:podv=3.7.99 b c", edits(wants("3.7.99")), ""},
+	} {
+		o := observed(t, tt.size, tt.members, tt.edits...)
+		_, remedy := barredVersion(&o)
+		if tt.want == "" && remedy != "" || !strings.Contains(remedy, tt.want) {
+			t.Errorf("%s: %q", tt.name, remedy)
+		}
+		if w := Decide(o).Wait; tt.want != "" && (w == nil || !strings.HasPrefix(w.Remedy, remedy+" ")) {
+			t.Errorf("%s: %+v", tt.name, w)
+		}
+	}
 }

@@ -3,7 +3,11 @@
 
 package cluster
 
-import "k8s.io/apimachinery/pkg/util/version"
+import (
+	"fmt"
+
+	"k8s.io/apimachinery/pkg/util/version"
+)
 
 // ruleRepair gives pods whose container does not run what is declared now. It stops nothing
 // that serves, so it needs no quorum and waits for no other member. It brings members back
@@ -57,6 +61,29 @@ func isNewToMember(o *Observed, m *Member, pod *Pod, target *version.Version) bo
 		return v != nil && v.Major() == target.Major() && v.Minor() == target.Minor()
 	}
 	return !o.Etcd.Linearizable && !same(parse(pod.Version)) && !same(versionsOf(o).runs(m))
+}
+
+// barredVersion says which member, whose container does not run, does not get the declared version without a quorum, and
+// which version to declare. Empty if there is none.
+func barredVersion(o *Observed) (why, remedy string) {
+	target := parse(o.Cluster.Spec.Version)
+	if target == nil || o.Etcd.Linearizable {
+		return "", ""
+	}
+	for i := range o.Etcd.Members {
+		m := &o.Etcd.Members[i]
+		pod, has, may := podByName(o.Pods, m.Name), versionsOf(o).runs(m), versionsOf(o).mayRun(m)
+		switch {
+		case isGone(pod) || pod.Running || has == nil || may == nil || changeDueUnrequested(o, m) != reimage:
+		case may.Minor() > target.Minor():
+			return fmt.Sprintf("member %s may have run etcd %s, so %s is not started on its data", m.Name, may, target),
+				fmt.Sprintf("Set spec.version to a version of %d.%d, and correct what the log of pod %s names.", may.Major(), may.Minor(), m.Name)
+		case isNewToMember(o, m, pod, target):
+			return fmt.Sprintf("member %s has run etcd %s, and without a quorum no member is brought to %s", m.Name, has, target),
+				fmt.Sprintf("If its image cannot be pulled, set spec.version to a version of %d.%d that can.", has.Major(), has.Minor())
+		}
+	}
+	return "", ""
 }
 
 // repairUnnamed does the same for members that the status of a cluster that has served does not

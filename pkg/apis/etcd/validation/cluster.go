@@ -29,6 +29,7 @@ func validateCluster(cluster *v1beta2.EtcdCluster) field.ErrorList {
 	errs := apivalidation.ValidateObjectMeta(&cluster.ObjectMeta, true, clusterNameMessages, field.NewPath("metadata"))
 	path := field.NewPath("spec")
 	errs = append(errs, validateVersion(cluster.Spec.Version, path.Child("version"))...)
+	errs = append(errs, validateExperimentalFlags(&cluster.Spec, path)...)
 	if existingOf(&cluster.Spec) != nil && cluster.Annotations[v1beta2.AnnotationRestore] != "" {
 		errs = append(errs, forbidden(path.Child("bootstrap", "existing"), "may not be set for a cluster that an EtcdRestore fills, because a cluster begins with one kind of data; remove one of the two"))
 	}

@@ -82,6 +82,21 @@ func TestExtraArgs(t *testing.T) {
 	}
 }
 
+// TestExperimentalFlags: etcd 3.7 ends at them, so they are replaced before the version is declared.
+func TestExperimentalFlags(t *testing.T) {
+	old := cluster(t, "{version: 3.6.16, etcd: {extraArgs: [--experimental-initial-corrupt-check=true]}}")
+	expect(t, ValidateEtcdCluster(old))
+	next := old.DeepCopy()
+	next.Spec.Version = "3.7.0-rc.1"
+	expect(t, ValidateEtcdCluster(next), "Forbidden spec.etcd.extraArgs[0]")
+	expect(t, ValidateEtcdClusterUpdate(next, old), "Forbidden spec.etcd.extraArgs[0]")
+	relabeled := next.DeepCopy()
+	relabeled.Labels = map[string]string{"team": "data"}
+	expect(t, ValidateEtcdClusterUpdate(relabeled, next))
+	next.Spec.Etcd.ExtraArgs[0] = "--feature-gates=InitialCorruptCheck=true"
+	expect(t, ValidateEtcdClusterUpdate(next, old))
+}
+
 func TestExtraArgsTogether(t *testing.T) {
 	c := cluster(t, "etcd: {extraArgs: [--log-level=info, --enable-pprof, --log-level=debug, --enable-pprof=false]}")
 	expect(t, ValidateEtcdCluster(c), "Duplicate spec.etcd.extraArgs[2]", "Duplicate spec.etcd.extraArgs[3]")

@@ -7,7 +7,10 @@ import (
 	"regexp"
 	"strings"
 
+	"github.com/Masterminds/semver/v3"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // maxArgLength is far more than any flag of etcd needs.
@@ -111,6 +114,26 @@ func validateExtraArgs(args []string, path *field.Path) field.ErrorList {
 		seen[name] = true
 		if why := whyOwned(name); why != "" {
 			errs = append(errs, forbidden(at, "--%s is not allowed: %s", name, why))
+		}
+	}
+	return errs
+}
+
+// experimentalPrefix begins flags of etcd up to 3.6. Of each, 3.6 has one without the prefix or a feature gate, too.
+const experimentalPrefix = "experimental-"
+
+// validateExperimentalFlags rejects flags that the version does not know. etcd ends at an unknown flag, and a cluster of one
+// member then has no way back: nothing shows that the new version has not touched the data.
+func validateExperimentalFlags(spec *v1beta2.ClusterSpec, path *field.Path) field.ErrorList {
+	v, ok := parseVersion(spec.Version)
+	if !ok || spec.Etcd == nil || v.LessThan(semver.MustParse("3.7.0-0")) {
+		return nil
+	}
+	var errs field.ErrorList
+	for i, arg := range spec.Etcd.ExtraArgs {
+		if name, ok := flagName(arg); ok && strings.HasPrefix(name, experimentalPrefix) && whyOwned(name) == "" {
+			errs = append(errs, forbidden(path.Child("etcd", "extraArgs").Index(i),
+				"--%s does not exist in etcd %s, which ends at a flag that it does not know; with etcd 3.6, replace it by the flag without this prefix or by --feature-gates, and then set spec.version", name, v))
 		}
 	}
 	return errs
