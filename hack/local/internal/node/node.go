@@ -57,7 +57,7 @@ func (m Machine) InitPID() (int, bool) {
 
 // Runtime is the node's containerd.
 func (m Machine) Runtime() containerd.Client {
-	return containerd.Client{Socket: m.paths().socket()}
+	return containerd.Client{Socket: m.paths().socket(), Bin: m.Layout.Current(m.Kubernetes)}
 }
 
 // Boot starts the node unless it runs. peers are all nodes of the cluster. A node
@@ -137,7 +137,7 @@ func (m Machine) prepare(ctx context.Context, store string, peers []topology.Nod
 	if err != nil {
 		return err
 	}
-	return p.writeConfigs(runc, cniBin, families)
+	return p.writeConfigs(programDirs{runc: runc, cni: cniBin, runtime: m.Layout.Current(m.Kubernetes)}, families)
 }
 
 // EnsureImages imports the images that the store has gained since the node got its
