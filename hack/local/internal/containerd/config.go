@@ -50,6 +50,7 @@ disabled_plugins = [
   "io.containerd.grpc.v1.cri",
   "io.containerd.cri.v1.images",
   "io.containerd.cri.v1.runtime",
+  "io.containerd.podsandbox.controller.v1.podsandbox",
 {{- end}}
 ]
 
