@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -243,10 +245,24 @@ func (m Machine) Shell(command []string) error {
 	}
 	nsenter := "/usr/bin/nsenter"
 	args := append([]string{nsenter, "--target", fmt.Sprint(pid), "--mount", "--pid", "--net", "--uts", "--ipc", "--"}, command...)
-	env := append(os.Environ(),
-		"PATH="+m.Layout.Current(m.Kubernetes)+":"+process.Path,
-		"CONTAINERD_ADDRESS="+m.paths().socket(), "CONTAINERD_NAMESPACE=k8s.io",
-		"KUBECONFIG="+m.Layout.Kubeconfig(),
-	)
-	return fmt.Errorf("entering node %s: %w", m.Node.Name(), syscall.Exec(nsenter, args, env))
+	return fmt.Errorf("entering node %s: %w", m.Node.Name(), syscall.Exec(nsenter, args, m.shellEnv(os.Environ())))
+}
+
+// shellEnv is the environment of a command inside the node: that of the caller, without the variables that
+// the node has itself. Of two values of a variable, a program takes the first one.
+func (m Machine) shellEnv(caller []string) []string {
+	env := []string{
+		"PATH=" + m.Layout.Current(m.Kubernetes) + ":" + process.Path,
+		"CONTAINERD_ADDRESS=" + m.paths().socket(),
+		"CONTAINERD_NAMESPACE=k8s.io",
+		"KUBECONFIG=" + m.Layout.Kubeconfig(),
+	}
+	own := len(env)
+	for _, variable := range caller {
+		name, _, _ := strings.Cut(variable, "=")
+		if !slices.ContainsFunc(env[:own], func(has string) bool { return strings.HasPrefix(has, name+"=") }) {
+			env = append(env, variable)
+		}
+	}
+	return env
 }

@@ -113,3 +113,21 @@ func TestCovered(t *testing.T) {
 		}
 	}
 }
+
+// The programs of the cluster come before those of the machine, whatever the caller's PATH is.
+func TestShellEnvHasTheProgramsOfTheCluster(t *testing.T) {
+	m := Machine{Layout: layout.Layout{Cache: "/cache", State: "/state"}, Node: topology.Node{Index: 2}, Kubernetes: kubernetes.Newest()}
+	env := m.shellEnv([]string{"PATH=/usr/bin", "KUBECONFIG=/elsewhere", "TERM=xterm"})
+	var paths []string
+	for _, variable := range env {
+		if strings.HasPrefix(variable, "PATH=") {
+			paths = append(paths, variable)
+		}
+	}
+	if len(paths) != 1 || !strings.HasPrefix(paths[0], "PATH="+m.Layout.Current(m.Kubernetes)+":") {
+		t.Errorf("paths: %v", paths)
+	}
+	if !slices.Contains(env, "TERM=xterm") || slices.Contains(env, "KUBECONFIG=/elsewhere") {
+		t.Errorf("environment: %v", env)
+	}
+}
