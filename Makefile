@@ -49,7 +49,7 @@ demo: up ## The main job: a real Kubernetes, a three-member etcd, and a tour of 
 	@hack/demo.sh
 
 .PHONY: up
-up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6, KUBERNETES=1.32 to 1.36) with the programs installed from artifacts/.
+up: local-tool dist/etcd-operator.tar ## Bring the local Kubernetes up (NODES=3 for three nodes, IP_FAMILIES=ipv4, dual or ipv6, KUBERNETES=1.32 to 1.37) with the programs installed from artifacts/.
 	@$(LOCAL) up $(if $(NODES),--nodes $(NODES)) $(if $(IP_FAMILIES),--ip-families $(IP_FAMILIES)) $(if $(KUBERNETES),--kubernetes $(KUBERNETES)) $(if $(AUDIT),--audit) $(if $(TOUR),--tour)
 	@$(LOCAL) load dist/etcd-operator.tar
 	@hack/install.sh

@@ -47,7 +47,7 @@ prometheusRule: {enabled: true, labels: {release: p}}
 func TestLint(t *testing.T) {
 	t.Parallel()
 	for _, r := range installations(t) {
-		for _, version := range []string{"v1.32.0", "v1.36.0"} {
+		for _, version := range []string{"v1.32.0", "v1.37.0"} {
 			kubernetes, err := common.ParseKubeVersion(version)
 			must(t, err, "parse version %s", version)
 			result := lint.RunAll(chartDir(r.chart), parse(t, r.values), r.namespace, lint.WithKubeVersion(kubernetes))

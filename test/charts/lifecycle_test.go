@@ -77,7 +77,7 @@ func newHelm3(t *testing.T) helm {
 	must(t, err, "load the chart")
 	client := &kube3.FailingKubeClient{PrintingKubeClient: kube3.PrintingKubeClient{Out: io.Discard}}
 	capabilities := *chartutil.DefaultCapabilities
-	capabilities.KubeVersion = chartutil.KubeVersion{Version: "v1.36.0", Major: "1", Minor: "36"}
+	capabilities.KubeVersion = chartutil.KubeVersion{Version: "v1.37.0", Major: "1", Minor: "37"}
 	config := &action3.Configuration{
 		Releases: storage3.Init(driver3.NewMemory()), KubeClient: client, Capabilities: &capabilities, Log: func(string, ...any) {},
 	}
@@ -120,7 +120,7 @@ func newHelm4(t *testing.T) helm {
 	c := load(t, operator)
 	client := &fake.FailingKubeClient{PrintingKubeClient: fake.PrintingKubeClient{Out: io.Discard}}
 	capabilities := common.DefaultCapabilities.Copy()
-	version, err := common.ParseKubeVersion("v1.36.0")
+	version, err := common.ParseKubeVersion("v1.37.0")
 	must(t, err, "parse the version of Kubernetes")
 	capabilities.KubeVersion = *version
 	config := &action.Configuration{Releases: storage.Init(driver.NewMemory()), KubeClient: client, Capabilities: capabilities}

@@ -32,7 +32,7 @@ const (
 	startPatience = 90 * time.Second
 	// buildPatience is for a machine without a build cache, on which other tests run.
 	buildPatience = 15 * time.Minute
-	defaultBin    = ".cache/etcd-operator/bin/kubernetes-v1.36.3"
+	defaultBin    = ".cache/etcd-operator/bin/kubernetes-v1.37.2"
 )
 
 // env is the one environment that all tests share.

@@ -180,14 +180,14 @@ func (b *Builder) image(ctx context.Context, r recipe) error {
 }
 
 func (b *Builder) store(ctx context.Context) error {
-	dir, err := containerd.StoreDir(b.Layout.NodeStores(), b.Archives)
+	dir, err := containerd.StoreDir(b.Layout.NodeStores(), ContainerdVersion, b.Archives)
 	if err != nil {
 		return err
 	}
 	b.Store = dir
 	what := fmt.Sprintf("made with %d images", len(b.Archives))
 	return b.item(ctx, "node store", what, exists(dir), func() error {
-		return containerd.BuildStore(ctx, dir, b.Archives)
+		return containerd.BuildStore(ctx, b.Layout.Bin(containerdComponent), dir, b.Archives)
 	})
 }
 

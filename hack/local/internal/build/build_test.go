@@ -37,7 +37,7 @@ func checkDistinct(t *testing.T, release kubernetes.Release) {
 			t.Errorf("%s: no module: %v", p.name, err)
 		}
 	}
-	for _, name := range []string{"kubectl", "kubelet", "etcd", "etcdctl", "etcdutl", "etcd-3.5", "etcdutl-3.7", "etcdctl-3.6.11", "etcd-3.3", "etcdctl-3.3"} {
+	for _, name := range []string{"kubectl", "kubelet", "containerd", "containerd-shim-runc-v2", "ctr", "etcd", "etcdctl", "etcdutl", "etcd-3.5", "etcdutl-3.7", "etcdctl-3.6.11", "etcd-3.3", "etcdctl-3.3"} {
 		if !current[name] {
 			t.Errorf("no %s among the programs", name)
 		}
@@ -95,12 +95,12 @@ func TestStagingModulesMatchRelease(t *testing.T) {
 }
 
 func TestKubernetesLdflags(t *testing.T) {
-	got := kubernetesLdflags("1.36.3")
+	got := kubernetesLdflags("1.37.2")
 	for _, want := range []string{
 		"-s -w ",
-		"-X k8s.io/component-base/version.gitVersion=v1.36.3",
+		"-X k8s.io/component-base/version.gitVersion=v1.37.2",
 		"-X k8s.io/client-go/pkg/version.gitMajor=1",
-		"-X k8s.io/client-go/pkg/version.gitMinor=36",
+		"-X k8s.io/client-go/pkg/version.gitMinor=37",
 	} {
 		if !strings.Contains(got, want) {
 			t.Errorf("%s lacks %s", got, want)
@@ -134,7 +134,7 @@ func checkImages(t *testing.T, release kubernetes.Release) {
 	}
 	for _, ref := range []string{
 		"quay.io/coreos/etcd:v3.5.35", "quay.io/coreos/etcd:v3.6.16", "quay.io/coreos/etcd:v3.6.11",
-		"registry.k8s.io/kubectl:v1.36.3", "quay.io/coreos/etcd:v3.7.3", "quay.io/coreos/etcd:v3.3.27", "quay.io/coreos/etcd:v3.4.23", "docker.io/library/busybox:1.35",
+		"registry.k8s.io/kubectl:v1.37.2", "quay.io/coreos/etcd:v3.7.3", "quay.io/coreos/etcd:v3.3.27", "quay.io/coreos/etcd:v3.4.23", "docker.io/library/busybox:1.35",
 	} {
 		if !refs[ref] {
 			t.Errorf("no image %s", ref)
@@ -159,7 +159,7 @@ func TestTourLeavesOutWhatOnlyTestsUse(t *testing.T) {
 			}
 		}
 	}
-	for _, name := range []string{"kubelet", "etcd", "etcdctl", "coredns", "local-path-provisioner", "pause"} {
+	for _, name := range []string{"kubelet", "containerd", "ctr", "etcd", "etcdctl", "coredns", "local-path-provisioner", "pause"} {
 		if !slices.ContainsFunc(b.missing(), func(p program) bool { return p.name == name }) {
 			t.Errorf("the tour does not build %s", name)
 		}

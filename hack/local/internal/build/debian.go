@@ -18,8 +18,6 @@ import (
 // hostPrograms are the programs that must be installed on the machine, and the
 // Debian packages that have them.
 var hostPrograms = []struct{ path, pkg string }{
-	{"containerd", "containerd"},
-	{"ctr", "containerd"},
 	{"runc", "runc"},
 	{"/usr/lib/cni/bridge", "containernetworking-plugins"},
 	{"/usr/lib/cni/portmap", "containernetworking-plugins"},
@@ -84,7 +82,7 @@ func (b *Builder) aptGet(ctx context.Context, dir string, args ...string) error 
 	run := func(args ...string) error {
 		cmd := exec.CommandContext(ctx, "apt-get", append([]string{"--quiet=2"}, args...)...)
 		cmd.Dir = dir
-		// SYSTEMD_OFFLINE: packages must not start the services they bring (containerd).
+		// SYSTEMD_OFFLINE: packages must not start the services that they bring.
 		cmd.Env = append(os.Environ(), "PATH="+process.Path, "DEBIAN_FRONTEND=noninteractive", "SYSTEMD_OFFLINE=1")
 		return command{cmd}.run()
 	}

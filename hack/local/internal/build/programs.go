@@ -22,6 +22,7 @@ const coreDNSComponent = "coredns-" + CoreDNSVersion + "-etcd"
 // Versions, beside those of Kubernetes. The modules below hack/local/build pin the same ones: a build fails
 // when they differ.
 const (
+	ContainerdVersion = "2.4.2"
 	CoreDNSVersion    = "1.14.7"
 	LocalPathVersion  = "0.0.30"
 	VersitygwVersion  = "1.8.0"
@@ -32,6 +33,24 @@ const (
 	busyboxVersion    = "1.35"
 	debianEtcdVersion = "3.4.23"
 )
+
+const (
+	containerdComponent = "containerd-" + ContainerdVersion
+	containerdModule    = "github.com/containerd/containerd/v2"
+)
+
+// containerdPrograms are the container runtime of the nodes, the program that keeps each pod, and the client.
+func containerdPrograms() []program {
+	var all []program
+	for _, name := range []string{"containerd", "containerd-shim-runc-v2", "ctr"} {
+		all = append(all, program{
+			component: containerdComponent, name: name, module: "containerd", pkg: containerdModule + "/cmd/" + name,
+			ldflags: strip + " -X " + containerdModule + "/version.Version=" + ContainerdVersion,
+			pin:     containerdModule + "@v" + ContainerdVersion, current: name,
+		})
+	}
+	return all
+}
 
 // etcdRelease is one release of etcd that is built here.
 type etcdRelease struct {
@@ -100,6 +119,7 @@ func programs(release kubernetes.Release) []program {
 		image.current = ""
 		all = append(all, image)
 	}
+	all = append(all, containerdPrograms()...)
 	for _, release := range etcdReleases {
 		all = append(all, release.programs()...)
 	}

@@ -10,6 +10,7 @@ import (
 	"net"
 	"os"
 	"os/exec"
+	"path/filepath"
 	"strings"
 
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/image"
@@ -26,8 +27,19 @@ const idLabel = "etcd-operator.local/id"
 // pinnedLabel keeps the kubelet from deleting an image that cannot be pulled again.
 const pinnedLabel = "io.cri-containerd.pinned=pinned"
 
+// Names of the programs. All are in one directory.
+const (
+	daemonName = "containerd"
+	clientName = "ctr"
+	shimName   = "containerd-shim-runc-v2"
+)
+
 // Client drives one containerd through its socket, with the ctr command.
-type Client struct{ Socket string }
+type Client struct {
+	Socket string
+	// Bin is the directory of the ctr command.
+	Bin string
+}
 
 // IsReady says whether containerd responds.
 func (c Client) IsReady(ctx context.Context) bool {
@@ -40,7 +52,7 @@ func (c Client) IsReady(ctx context.Context) bool {
 }
 
 func (c Client) ctr(ctx context.Context, args ...string) (string, error) {
-	cmd := exec.CommandContext(ctx, "ctr", append([]string{"--address", c.Socket, "--namespace", namespace}, args...)...)
+	cmd := exec.CommandContext(ctx, filepath.Join(c.Bin, clientName), append([]string{"--address", c.Socket, "--namespace", namespace}, args...)...)
 	cmd.Env = append(os.Environ(), "PATH="+process.Path)
 	var stderr bytes.Buffer
 	cmd.Stderr = &stderr

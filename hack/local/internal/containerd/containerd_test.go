@@ -26,11 +26,11 @@ example.com/other:1          application/vnd.docker.distribution.manifest.v2+jso
 }
 
 func TestConfig(t *testing.T) {
-	node, err := Config{Root: "/r", State: "/s", Socket: "/sock", CNIConfig: "/cni", CNIBin: "/bin", Runc: "/runc"}.Render()
+	node, err := Config{Root: "/r", State: "/s", Socket: "/sock", CNIConfig: "/cni", CNIBin: "/bin", Runc: "/runc", Bin: "/programs"}.Render()
 	if err != nil {
 		t.Fatal(err)
 	}
-	for _, want := range []string{`root = "/r"`, `address = "/sock"`, `restrict_oom_score_adj = true`, `conf_dir = "/cni"`, `sandbox_image = "` + PauseImage + `"`} {
+	for _, want := range []string{`root = "/r"`, `address = "/sock"`, `restrict_oom_score_adj = true`, `conf_dir = "/cni"`, `sandbox = "` + PauseImage + `"`, `runtime_path = "/programs/containerd-shim-runc-v2"`} {
 		if !strings.Contains(string(node), want) {
 			t.Errorf("a node's configuration lacks %s", want)
 		}
@@ -39,12 +39,12 @@ func TestConfig(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	if strings.Contains(string(store), "sandbox_image") || !strings.Contains(string(store), `"io.containerd.grpc.v1.cri"`) {
+	if strings.Contains(string(store), PauseImage) || !strings.Contains(string(store), `"io.containerd.grpc.v1.cri"`) {
 		t.Errorf("the store's configuration does not switch the Kubernetes interface off:\n%s", store)
 	}
 }
 
-func TestStoreDirDependsOnContentOnly(t *testing.T) {
+func TestStoreDirDependsOnContentAndContainerd(t *testing.T) {
 	dir := t.TempDir()
 	write := func(name, user string) string {
 		file := filepath.Join(dir, name)
@@ -53,13 +53,14 @@ func TestStoreDirDependsOnContentOnly(t *testing.T) {
 		}
 		return file
 	}
-	storeDir := func(archives ...string) string {
-		got, err := StoreDir("/stores", archives)
+	storeDirOf := func(version string, archives ...string) string {
+		got, err := StoreDir("/stores", version, archives)
 		if err != nil {
 			t.Fatal(err)
 		}
 		return got
 	}
+	storeDir := func(archives ...string) string { return storeDirOf("2.4.2", archives...) }
 	a, b := write("a", ""), write("b", "")
 	first := storeDir(a, b)
 	if storeDir(b, a) != first {
@@ -67,6 +68,9 @@ func TestStoreDirDependsOnContentOnly(t *testing.T) {
 	}
 	if storeDir(a) == first {
 		t.Error("a missing image does not matter")
+	}
+	if storeDirOf("2.4.3", a, b) == first {
+		t.Error("the version of containerd does not matter")
 	}
 	write("b", "1")
 	if storeDir(a, b) == first {

@@ -27,9 +27,10 @@ import (
 )
 
 // StoreDir returns the directory, below parent, of the store that holds exactly
-// the images in the given archives.
-func StoreDir(parent string, archives []string) (string, error) {
-	var lines []string
+// the images in the given archives, made by a version of containerd: another version may
+// store them otherwise.
+func StoreDir(parent, version string, archives []string) (string, error) {
+	lines := []string{"containerd " + version + "\n"}
 	for _, archive := range archives {
 		infos, err := image.Inspect(archive)
 		if err != nil {
@@ -44,9 +45,9 @@ func StoreDir(parent string, archives []string) (string, error) {
 	return filepath.Join(parent, hex.EncodeToString(sum[:6])), nil
 }
 
-// BuildStore makes the store dir from image archives, with a containerd that runs
+// BuildStore makes the store dir from image archives, with a containerd of the directory bin that runs
 // just for that, and removes the stores beside it, which are outdated by it.
-func BuildStore(ctx context.Context, dir string, archives []string) error {
+func BuildStore(ctx context.Context, bin, dir string, archives []string) error {
 	work := filepath.Join(filepath.Dir(dir), "building")
 	if err := os.RemoveAll(work); err != nil {
 		return fmt.Errorf("removing an unfinished node store: %w", err)
@@ -55,7 +56,7 @@ func BuildStore(ctx context.Context, dir string, archives []string) error {
 		return fmt.Errorf("making the node store: %w", err)
 	}
 	root := filepath.Join(work, "root")
-	if err := fillStore(ctx, work, root, archives); err != nil {
+	if err := fillStore(ctx, bin, work, root, archives); err != nil {
 		return fmt.Errorf("making the node store: %w", err)
 	}
 	if err := os.Rename(root, dir); err != nil {
@@ -75,9 +76,9 @@ func BuildStore(ctx context.Context, dir string, archives []string) error {
 	return nil
 }
 
-func fillStore(ctx context.Context, work, root string, archives []string) (err error) {
-	client := Client{Socket: filepath.Join(work, "containerd.sock")}
-	config, err := Config{Root: root, State: filepath.Join(work, "state"), Socket: client.Socket}.Render()
+func fillStore(ctx context.Context, bin, work, root string, archives []string) (err error) {
+	client := Client{Socket: filepath.Join(work, "containerd.sock"), Bin: bin}
+	config, err := Config{Root: root, State: filepath.Join(work, "state"), Socket: client.Socket, Bin: bin}.Render()
 	if err != nil {
 		return err
 	}
@@ -96,7 +97,7 @@ func fillStore(ctx context.Context, work, root string, archives []string) (err e
 	runtime.LockOSThread()
 	defer runtime.UnlockOSThread()
 	// A signal ends it below; a context would kill it in the middle of a write.
-	daemon := exec.CommandContext(context.WithoutCancel(ctx), "containerd", "--config", configFile)
+	daemon := exec.CommandContext(context.WithoutCancel(ctx), filepath.Join(bin, daemonName), "--config", configFile)
 	daemon.Env = []string{"PATH=" + process.Path}
 	daemon.Stdout, daemon.Stderr = log, log
 	// Mount namespace: what an interrupted import leaves mounted ends with it.

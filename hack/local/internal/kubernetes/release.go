@@ -21,13 +21,13 @@ const (
 
 // Release is one release of Kubernetes.
 type Release struct {
-	// Version is the full version, such as "1.36.3".
+	// Version is the full version, such as "1.37.2".
 	Version string
 }
 
 // releases are the supported ones, oldest first: one patch release of each minor version.
 // Each has a module in the directory build, which pins the same version.
-var releases = []Release{{"1.32.2"}, {"1.33.13"}, {"1.34.4"}, {"1.35.4"}, {"1.36.3"}}
+var releases = []Release{{"1.32.2"}, {"1.33.13"}, {"1.34.4"}, {"1.35.4"}, {"1.36.3"}, {"1.37.2"}}
 
 // Releases returns the supported releases, oldest first.
 func Releases() []Release { return slices.Clone(releases) }
@@ -57,7 +57,7 @@ func Parse(minor string) (Release, error) {
 	return Release{}, fmt.Errorf("%q: %w: use %s, %s or %s", minor, ErrUnsupported, strings.Join(minors, ", "), newest, oldest)
 }
 
-// Minor is the minor version, such as "1.36".
+// Minor is the minor version, such as "1.37".
 func (r Release) Minor() string {
 	major, rest, _ := strings.Cut(r.Version, ".")
 	minor, _, _ := strings.Cut(rest, ".")

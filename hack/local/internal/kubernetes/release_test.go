@@ -11,13 +11,13 @@ import (
 
 func TestParse(t *testing.T) {
 	for text, want := range map[string]Release{
-		"1.32": Oldest(), "oldest": Oldest(), "1.36": Newest(), "newest": Newest(),
+		"1.32": Oldest(), "oldest": Oldest(), "1.37": Newest(), "newest": Newest(),
 	} {
 		if got, err := Parse(text); err != nil || got != want {
 			t.Errorf("%s: got %v, %v, want %v", text, got, err, want)
 		}
 	}
-	for _, text := range []string{"", "1.31", "1.36.3", "v1.36", "36"} {
+	for _, text := range []string{"", "1.31", "1.37.2", "v1.37", "37"} {
 		if got, err := Parse(text); !errors.Is(err, ErrUnsupported) {
 			t.Errorf("%q: got %v, %v", text, got, err)
 		}
@@ -26,7 +26,7 @@ func TestParse(t *testing.T) {
 
 // The supported minor versions follow each other, and each is there once.
 func TestReleasesAreConsecutive(t *testing.T) {
-	want := []string{"1.32", "1.33", "1.34", "1.35", "1.36"}
+	want := []string{"1.32", "1.33", "1.34", "1.35", "1.36", "1.37"}
 	all := Releases()
 	if len(all) != len(want) {
 		t.Fatalf("got %v, want one release of each of %v", all, want)

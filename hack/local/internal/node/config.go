@@ -64,8 +64,15 @@ type values struct {
 	CNILeases           string
 }
 
+// programDirs is where a node finds what its containerd starts.
+type programDirs struct {
+	runc    string // the program itself
+	cni     string
+	runtime string // containerd's own programs
+}
+
 // writeConfigs writes the node's configuration files and certificates.
-func (p paths) writeConfigs(runc, cniBin string, families topology.Families) error {
+func (p paths) writeConfigs(dirs programDirs, families topology.Families) error {
 	certs := pki.Store{Dir: p.layout.PKI()}
 	if err := certs.Ensure(pki.Kubelet(p.node), families.APIServer()); err != nil {
 		return err
@@ -90,8 +97,9 @@ func (p paths) writeConfigs(runc, cniBin string, families topology.Families) err
 		State:     "/run/containerd",
 		Socket:    p.socket(),
 		CNIConfig: p.config(filepath.Dir(cniConfig)),
-		CNIBin:    cniBin,
-		Runc:      runc,
+		CNIBin:    dirs.cni,
+		Runc:      dirs.runc,
+		Bin:       dirs.runtime,
 	}.Render()
 	if err != nil {
 		return err

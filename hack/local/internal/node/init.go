@@ -90,7 +90,7 @@ func daemons(p paths, families topology.Families, release kubernetes.Release) []
 	current := p.layout.Current(release)
 	certs := pki.Store{Dir: p.layout.PKI()}
 	return []*daemon{
-		{name: runtimeName, exe: runtimeName, args: []string{"--config=" + p.config(containerdConfig)}},
+		{name: runtimeName, exe: filepath.Join(current, runtimeName), args: []string{"--config=" + p.config(containerdConfig)}},
 		{name: kubeProxyName, exe: filepath.Join(current, kubeProxyName), args: []string{"--config=" + p.config(kubeProxyConfig)}},
 		{name: kubeletName, exe: filepath.Join(current, kubeletName), args: []string{
 			"--config=" + p.config(kubeletConfig),
@@ -205,16 +205,7 @@ func (i *initProcess) start(d *daemon) error {
 		return err
 	}
 	defer null.Close()
-	exe := d.exe
-	if !filepath.IsAbs(exe) {
-		for _, dir := range filepath.SplitList(process.Path) {
-			if _, err := os.Stat(filepath.Join(dir, d.exe)); err == nil {
-				exe = filepath.Join(dir, d.exe)
-				break
-			}
-		}
-	}
-	pid, err := syscall.ForkExec(exe, append([]string{d.name}, d.args...), &syscall.ProcAttr{
+	pid, err := syscall.ForkExec(d.exe, append([]string{d.name}, d.args...), &syscall.ProcAttr{
 		Dir:   "/",
 		Env:   os.Environ(),
 		Files: []uintptr{null.Fd(), log.Fd(), log.Fd()},
@@ -224,7 +215,7 @@ func (i *initProcess) start(d *daemon) error {
 		return fmt.Errorf("starting %s: %w", d.name, err)
 	}
 	d.pid = pid
-	i.logf("started %s", strings.Join(append([]string{exe}, d.args...), " "))
+	i.logf("started %s", strings.Join(append([]string{d.exe}, d.args...), " "))
 	return nil
 }
 

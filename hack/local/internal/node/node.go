@@ -10,6 +10,8 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
+	"strings"
 	"syscall"
 	"time"
 
@@ -57,7 +59,7 @@ func (m Machine) InitPID() (int, bool) {
 
 // Runtime is the node's containerd.
 func (m Machine) Runtime() containerd.Client {
-	return containerd.Client{Socket: m.paths().socket()}
+	return containerd.Client{Socket: m.paths().socket(), Bin: m.Layout.Current(m.Kubernetes)}
 }
 
 // Boot starts the node unless it runs. peers are all nodes of the cluster. A node
@@ -137,7 +139,7 @@ func (m Machine) prepare(ctx context.Context, store string, peers []topology.Nod
 	if err != nil {
 		return err
 	}
-	return p.writeConfigs(runc, cniBin, families)
+	return p.writeConfigs(programDirs{runc: runc, cni: cniBin, runtime: m.Layout.Current(m.Kubernetes)}, families)
 }
 
 // EnsureImages imports the images that the store has gained since the node got its
@@ -243,10 +245,24 @@ func (m Machine) Shell(command []string) error {
 	}
 	nsenter := "/usr/bin/nsenter"
 	args := append([]string{nsenter, "--target", fmt.Sprint(pid), "--mount", "--pid", "--net", "--uts", "--ipc", "--"}, command...)
-	env := append(os.Environ(),
-		"PATH="+m.Layout.Current(m.Kubernetes)+":"+process.Path,
-		"CONTAINERD_ADDRESS="+m.paths().socket(), "CONTAINERD_NAMESPACE=k8s.io",
-		"KUBECONFIG="+m.Layout.Kubeconfig(),
-	)
-	return fmt.Errorf("entering node %s: %w", m.Node.Name(), syscall.Exec(nsenter, args, env))
+	return fmt.Errorf("entering node %s: %w", m.Node.Name(), syscall.Exec(nsenter, args, m.shellEnv(os.Environ())))
+}
+
+// shellEnv is the environment of a command inside the node: that of the caller, without the variables that
+// the node has itself. Of two values of a variable, a program takes the first one.
+func (m Machine) shellEnv(caller []string) []string {
+	env := []string{
+		"PATH=" + m.Layout.Current(m.Kubernetes) + ":" + process.Path,
+		"CONTAINERD_ADDRESS=" + m.paths().socket(),
+		"CONTAINERD_NAMESPACE=k8s.io",
+		"KUBECONFIG=" + m.Layout.Kubeconfig(),
+	}
+	own := len(env)
+	for _, variable := range caller {
+		name, _, _ := strings.Cut(variable, "=")
+		if !slices.ContainsFunc(env[:own], func(has string) bool { return strings.HasPrefix(has, name+"=") }) {
+			env = append(env, variable)
+		}
+	}
+	return env
 }

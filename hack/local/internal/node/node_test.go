@@ -31,7 +31,7 @@ func TestWriteConfigs(t *testing.T) {
 			t.Fatal(err)
 		}
 	}
-	if err := p.writeConfigs("/usr/sbin/runc", "/cni", topology.Dual); err != nil {
+	if err := p.writeConfigs(programDirs{runc: "/usr/sbin/runc", cni: "/cni", runtime: "/bin-of-containerd"}, topology.Dual); err != nil {
 		t.Fatal(err)
 	}
 	read := func(name string) string {
@@ -47,7 +47,7 @@ func TestWriteConfigs(t *testing.T) {
 	for file, wants := range map[string][]string{
 		kubeletConfig:    {"cgroupRoot: /eol-n4\n", "kubelet-n4.crt", `clusterDNS: ["10.96.0.10"]`, "unix://" + p.socket()},
 		kubeProxyConfig:  {"hostnameOverride: n4\n", "clusterCIDR: 10.244.0.0/16,fd5e:7cd0:e01:100::/56\n", "kube-proxy.kubeconfig"},
-		containerdConfig: {p.socket(), filepath.Join(l.Config(), "n4", "cni")},
+		containerdConfig: {p.socket(), filepath.Join(l.Config(), "n4", "cni"), "/bin-of-containerd/containerd-shim-runc-v2"},
 	} {
 		got := read(file)
 		for _, want := range wants {
@@ -111,5 +111,23 @@ func TestCovered(t *testing.T) {
 		if isCovered(dir) != want {
 			t.Errorf("covered(%s) is not %v", dir, want)
 		}
+	}
+}
+
+// The programs of the cluster come before those of the machine, whatever the caller's PATH is.
+func TestShellEnvHasTheProgramsOfTheCluster(t *testing.T) {
+	m := Machine{Layout: layout.Layout{Cache: "/cache", State: "/state"}, Node: topology.Node{Index: 2}, Kubernetes: kubernetes.Newest()}
+	env := m.shellEnv([]string{"PATH=/usr/bin", "KUBECONFIG=/elsewhere", "TERM=xterm"})
+	var paths []string
+	for _, variable := range env {
+		if strings.HasPrefix(variable, "PATH=") {
+			paths = append(paths, variable)
+		}
+	}
+	if len(paths) != 1 || !strings.HasPrefix(paths[0], "PATH="+m.Layout.Current(m.Kubernetes)+":") {
+		t.Errorf("paths: %v", paths)
+	}
+	if !slices.Contains(env, "TERM=xterm") || slices.Contains(env, "KUBECONFIG=/elsewhere") {
+		t.Errorf("environment: %v", env)
 	}
 }
