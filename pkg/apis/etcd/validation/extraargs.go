@@ -133,7 +133,7 @@ func validateExperimentalFlags(spec *v1beta2.ClusterSpec, path *field.Path) fiel
 	for i, arg := range spec.Etcd.ExtraArgs {
 		if name, ok := flagName(arg); ok && strings.HasPrefix(name, experimentalPrefix) && whyOwned(name) == "" {
 			errs = append(errs, forbidden(path.Child("etcd", "extraArgs").Index(i),
-				"--%s does not exist in etcd %s, which ends at a flag that it does not know; with etcd 3.6, replace it by the flag without this prefix or by --feature-gates, and then set spec.version", name, v))
+				"--%s is unknown to etcd %s, which ends at such a flag; replace it by the one without this prefix or by --feature-gates while the members run 3.6", name, v))
 		}
 	}
 	return errs
