@@ -46,8 +46,17 @@ func (c *Clock) Note(there, sent time.Time) {
 // Offset is how far this machine is behind.
 func (c *Clock) Offset() time.Duration { return time.Duration(c.offset.Load()) }
 
-// Now implements clock.PassiveClock.
-func (c *Clock) Now() time.Time { return c.local.Now().Add(c.Offset()) }
+// Now implements clock.PassiveClock. Times of this clock are compared by the wall, and never by the monotonic
+// reading that Go keeps beside it: the offset follows the wall. If the clock of this machine is set, the offset
+// takes that back, and two times with a monotonic reading would differ by the change for as long as both exist.
+func (c *Clock) Now() time.Time { return c.local.Now().Round(0).Add(c.Offset()) }
+
+// IsOver is true if a time since passed at least d ago. A time in the future was noted before the clock
+// was set back: how long ago that was is unknown, so it counts as over.
+func IsOver(since, now time.Time, d time.Duration) bool {
+	age := now.Sub(since)
+	return age < 0 || age >= d
+}
 
 // Since implements clock.PassiveClock.
 func (c *Clock) Since(then time.Time) time.Duration { return c.Now().Sub(then) }

@@ -6,9 +6,11 @@ package apiclock
 import (
 	"net/http"
 	"net/http/httptest"
+	"strings"
 	"testing"
 	"time"
 
+	"k8s.io/utils/clock"
 	testingclock "k8s.io/utils/clock/testing"
 )
 
@@ -47,6 +49,26 @@ func TestClockFollowsResponses(t *testing.T) {
 		local.SetTime(local.Now().Add(time.Minute))
 		if passed := c.Since(got); passed != time.Minute {
 			t.Errorf("%v off: a minute later it is %v later", off, passed)
+		}
+	}
+}
+
+// TestReadingsAreOfTheWall: a reading has no monotonic part. When the clock of this machine is set, the offset takes
+// that back on the wall, and the monotonic part of a reading would not change.
+func TestReadingsAreOfTheWall(t *testing.T) {
+	t.Parallel()
+	c := New(clock.RealClock{})
+	c.Note(time.Now().Add(time.Hour), time.Now())
+	if now := c.Now().String(); strings.Contains(now, " m=") {
+		t.Errorf("%s has a monotonic part", now)
+	}
+}
+
+func TestIsOver(t *testing.T) {
+	t.Parallel()
+	for age, want := range map[time.Duration]bool{0: false, 59 * time.Second: false, time.Minute: true, time.Hour: true, -time.Second: true, -time.Hour: true} {
+		if got := IsOver(noon, noon.Add(age), time.Minute); got != want {
+			t.Errorf("a minute is over after %v: %t, want %t", age, got, want)
 		}
 	}
 }

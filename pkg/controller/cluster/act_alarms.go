@@ -12,6 +12,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/apiclock"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 )
@@ -59,7 +60,7 @@ func (d *disarmMemory) of(key types.NamespacedName, now time.Time) map[uint64]pl
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	maps.DeleteFunc(d.clusters[key], func(_ uint64, made planner.Disarms) bool {
-		return now.Before(made.Last) || now.Sub(made.Last) >= planner.DisarmMemory
+		return apiclock.IsOver(made.Last, now, planner.DisarmMemory)
 	})
 	return maps.Clone(d.clusters[key])
 }

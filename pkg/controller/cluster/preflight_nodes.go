@@ -76,7 +76,8 @@ func (n *nodeReporting) require(ctx context.Context, r *run, nodes []string) err
 		n.asked = map[types.NamespacedName]*awaitedReports{}
 	}
 	asked, at := n.asked[r.key], r.Clock.Now()
-	if asked == nil || !asked.covers(now) || at.Sub(asked.since) > reportsLife && asked.unresponsive(now) == nil {
+	// A clock that was set back begins the time again.
+	if asked == nil || !asked.covers(now) || at.Before(asked.since) || at.Sub(asked.since) > reportsLife && asked.unresponsive(now) == nil {
 		asked = &awaitedReports{since: at, before: now}
 		n.asked[r.key] = asked
 	}

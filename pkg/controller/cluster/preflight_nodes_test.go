@@ -48,7 +48,10 @@ func TestReportsAreAwaitedAcrossReconciles(t *testing.T) {
 			{time.Hour + 11*time.Second, "10", "3", nil},
 		},
 		"the steps are far apart": {{0, "1", "1", errAwaitingReports}, {time.Minute, "2", "2", errAwaitingReports}, {70 * time.Second, "3", "3", nil}},
-		"no node has a Lease":     {{0, "", "", nil}},
+		"the clock is set back": {
+			{0, "1", "1", errAwaitingReports}, {-3 * time.Hour, "1", "1", errAwaitingReports}, {15*time.Second - 3*time.Hour, "2", "1", errNodesUnresponsive},
+		},
+		"no node has a Lease": {{0, "", "", nil}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -132,6 +132,10 @@ func (r *Reconciler) keep(key types.NamespacedName, members ...etcd.Target) {
 
 // step observes, decides, acts and writes the status.
 func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, cluster *v1beta2.EtcdCluster) (time.Duration, error) {
+	// The age of an observation is counted by the clock that follows the kube-apiserver, and that clock may be set back
+	// meanwhile. This deadline is monotonic.
+	acting, cancel := context.WithTimeout(ctx, observationLife)
+	defer cancel()
 	current := &run{Reconciler: r, key: key}
 	if err := observe(ctx, current, cluster); err != nil {
 		return 0, err
@@ -139,7 +143,7 @@ func (r *Reconciler) step(ctx context.Context, key types.NamespacedName, cluster
 	plan := r.Decide(current.seen.Observed)
 	klog.FromContext(ctx).V(4).Info("Decided", "rule", plan.Rule, "actions", len(plan.Actions), "wait", plan.Wait)
 
-	outcome, actErr := act(ctx, current, plan)
+	outcome, actErr := act(acting, current, plan)
 	plan = outcome.revised(plan)
 	statusErr := writeStatus(ctx, current, plan)
 	return plan.RequeueAfter, errors.Join(actErr, statusErr)

@@ -18,6 +18,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/apiclock"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -157,7 +158,7 @@ func (c *secretCache) invalidate(key types.NamespacedName) {
 func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster, now time.Time) *secretSet {
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	if set := c.clusters[key]; set != nil && set.version == cluster.ResourceVersion && now.Sub(set.readAt) < secretLife {
+	if set := c.clusters[key]; set != nil && set.version == cluster.ResourceVersion && !apiclock.IsOver(set.readAt, now, secretLife) {
 		set.dropOldest(now)
 		return set
 	}
@@ -177,7 +178,7 @@ func (c *secretCache) of(key types.NamespacedName, cluster *v1beta2.EtcdCluster,
 
 // dropOldest has the Secret read again that was read first, if it is time.
 func (s *secretSet) dropOldest(now time.Time) {
-	if now.Sub(s.lookedAt) < secretLook || len(s.order) == 0 {
+	if !apiclock.IsOver(s.lookedAt, now, secretLook) || len(s.order) == 0 {
 		return
 	}
 	delete(s.secrets, s.order[0])

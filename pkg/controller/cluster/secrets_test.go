@@ -56,6 +56,29 @@ func TestParsedSecrets(t *testing.T) {
 	}
 }
 
+// TestSecretsAreReadAgainInTime: one Secret of a cluster at rest is read again every 15 seconds, and all of them after five
+// minutes. That goes on when the clock is set back.
+func TestSecretsAreReadAgainInTime(t *testing.T) {
+	t.Parallel()
+	for passed, want := range map[time.Duration][]string{
+		secretLook - time.Second: {"a", "b"},
+		secretLook:               {"b"},
+		secretLife:               nil,
+		-3 * time.Hour:           nil,
+	} {
+		key, cluster, now := types.NamespacedName{Namespace: "n", Name: "c"}, &v1beta2.EtcdCluster{}, time.Unix(1000, 0)
+		var cache secretCache
+		set := cache.of(key, cluster, now)
+		set.order, set.secrets = []string{"a", "b"}, map[string]*corev1.Secret{"a": nil, "b": nil}
+		if got := cache.of(key, cluster, now.Add(passed)); !slices.Equal(slices.Sorted(maps.Keys(got.secrets)), want) {
+			t.Errorf("after %v it knows %v, want %v", passed, got.secrets, want)
+		}
+		if set.dropOldest(now.Add(-time.Hour)); slices.Contains(set.order, "a") {
+			t.Errorf("after %v and a clock that was set back no Secret is read again", passed)
+		}
+	}
+}
+
 // TestLargeSecretsAreNotKept: a tenant chooses how large the Secrets are that a cluster names. Large ones are used and not
 // kept, and what cannot be a Secret with certificates says its size.
 func TestLargeSecretsAreNotKept(t *testing.T) {

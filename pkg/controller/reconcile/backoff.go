@@ -9,6 +9,7 @@ import (
 
 	"k8s.io/apimachinery/pkg/types"
 
+	"github.com/etcd-operator/etcd-operator/pkg/controller/apiclock"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
@@ -76,7 +77,7 @@ func (b *CreationBackoff) Failed(key types.NamespacedName, now time.Time, reason
 	c := b.of(key)
 	c.name = unused
 	for name, old := range c.reasons {
-		if now.Sub(old.last) > backoffReset {
+		if apiclock.IsOver(old.last, now, backoffReset) {
 			delete(c.reasons, name)
 		}
 	}
@@ -119,7 +120,7 @@ func (b *CreationBackoff) Blocked(key types.NamespacedName, now time.Time) (time
 	}
 	var longest *failure
 	for _, entry := range c.reasons {
-		if entry.until.After(now) && (longest == nil || entry.until.After(longest.until)) {
+		if !apiclock.IsOver(entry.last, now, entry.until.Sub(entry.last)) && (longest == nil || entry.until.After(longest.until)) {
 			longest = entry
 		}
 	}

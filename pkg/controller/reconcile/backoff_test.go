@@ -42,6 +42,13 @@ func TestBackoffDoublesWithEachFailureAndKeepsTheRejectedName(t *testing.T) {
 	if !b.Failed(key, now, "quota", "", full) {
 		t.Error("a failure after the reset does not count as the first")
 	}
+	b.Failed(key, now, "quota", "", full)
+	if left, _ := b.Blocked(key, now.Add(-3*time.Hour)); left != 0 {
+		t.Errorf("after the clock was set back: blocked for %v", left)
+	}
+	if !b.Failed(key, now.Add(-3*time.Hour), "quota", "", full) {
+		t.Error("a failure after the clock was set back does not count as the first")
+	}
 	b.Forget(key)
 	if left, _ := b.Blocked(key, now); left != 0 || len(b.clusters) != 0 {
 		t.Errorf("after Forget: blocked for %v", left)

@@ -11,6 +11,8 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/apiclock"
 )
 
 // heldLong is how long a gate holds a key back before the live object is compared. A cache shows a write
@@ -57,7 +59,7 @@ func (h *Held) isLong(key types.NamespacedName, now time.Time) bool {
 		h.since[key] = now
 		return false
 	}
-	return now.Sub(since) >= heldLong
+	return apiclock.IsOver(since, now, heldLong)
 }
 
 // Forget is for a key that is not held back any more, or whose object no longer exists.

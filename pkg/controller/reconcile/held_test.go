@@ -58,4 +58,8 @@ func TestHeldKeyIsComparedWithTheLiveObject(t *testing.T) {
 	check(31*time.Second, false, 5) // the API lost the write of the pod only
 	services = "9"
 	check(32*time.Second, true, 5)
+
+	gate.Note(key, pod("9"))
+	check(40*time.Second, false, 5)
+	check(-3*time.Hour, false, 6) // the clock was set back
 }
