@@ -36,6 +36,9 @@ func WarningsForEtcdCluster(cluster *v1beta2.EtcdCluster) []string {
 
 func clusterSpecWarnings(spec *v1beta2.ClusterSpec, path *field.Path) []string {
 	var warnings []string
+	if size := spec.Replicas; size != nil && *size == 0 {
+		warnings = append(warnings, fmt.Sprintf("%s: 0 stops all members, and clients have no etcd until it is raised; an autoscaler needs a minimum of 1 or more", path.Child("size")))
+	}
 	if size := spec.Replicas; size != nil && *size > 0 && *size%2 == 0 {
 		warnings = append(warnings, fmt.Sprintf("%s: %d members tolerate no more failures than %d; choose an odd number", path.Child("size"), *size, *size-1))
 	}

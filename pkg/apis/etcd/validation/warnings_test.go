@@ -50,7 +50,7 @@ func TestClusterWarnings(t *testing.T) {
 		}},
 		{"certificates from nowhere", "TLS: {}", []string{"spec.TLS"}},
 		{"certificates", "TLS: {auto: {}}", nil},
-		{"hibernated", "size: 0", nil},
+		{"hibernated", "size: 0", []string{"spec.size"}},
 		{"no size", "size: null", nil},
 		{"3.1", "version: 3.1.10", []string{"spec.version"}},
 		{"3.2", "version: v3.2.13", []string{"spec.version"}},
