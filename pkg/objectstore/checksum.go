@@ -7,7 +7,6 @@ import (
 	"context"
 	"encoding/base64"
 	"encoding/binary"
-	"errors"
 	"fmt"
 	"hash/crc64"
 )
@@ -116,5 +115,5 @@ func Damaged(key, checksum, sent, got string) error {
 func Withdraw(ctx context.Context, s Store, key string, damaged error) error {
 	ctx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
-	return errors.Join(damaged, s.Delete(ctx, key))
+	return WithCleanUp(damaged, s.Delete(ctx, key))
 }

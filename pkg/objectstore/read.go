@@ -116,7 +116,7 @@ func isFinal(err error) bool {
 	if IsFinal(err) {
 		return true
 	}
-	for _, kind := range []error{ErrNotFound, ErrNoBucket, ErrDenied, ErrCredentials} {
+	for _, kind := range []error{ErrNotFound, ErrNoBucket, ErrDenied, ErrCredentials, ErrUnreadable, ErrRegion} {
 		if errors.Is(err, kind) {
 			return true
 		}

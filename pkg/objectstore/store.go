@@ -23,6 +23,10 @@ var (
 	ErrExists = errors.New("object exists")
 	// ErrDenied: the store rejected the credentials, or they may not do this.
 	ErrDenied = errors.New("the store denied access")
+	// ErrUnreadable: the store has the object, and the credentials are right.
+	ErrUnreadable = errors.New("the store has the object and does not return it: the object is in an archive tier, or the key that encrypts it cannot be used")
+	// ErrRegion: the request was sent to, or signed for, a region that the bucket is not in.
+	ErrRegion = errors.New("the bucket is in another region")
 	// ErrCredentials: the credentials cannot be used at all.
 	ErrCredentials = errors.New("unusable credentials")
 	// ErrStalled: no byte moved for too long.
@@ -79,6 +83,25 @@ type Store interface {
 	// how many. It deletes only what was sent for keys with this prefix that are ours: other
 	// programs upload to the same bucket. Stores that clean up by themselves return 0.
 	AbortUploads(ctx context.Context, prefix string, ours func(key string) bool, before time.Time) (int, error)
+}
+
+// IsOfObject is true of a response of the store that is about one object. A request for another object may succeed.
+func IsOfObject(err error) bool {
+	for _, kind := range []error{ErrNotFound, ErrExists, ErrDenied, ErrUnreadable} {
+		if errors.Is(err, kind) {
+			return true
+		}
+	}
+	return false
+}
+
+// WithCleanUp adds to a failure that the clean-up after it failed, too. That is text only: errors.Is and errors.As find
+// the failure, because a missing right to delete is not why the store failed.
+func WithCleanUp(failed, cleanUp error) error {
+	if cleanUp == nil {
+		return failed
+	}
+	return fmt.Errorf("%w; the clean-up after it failed, too: %s", failed, cleanUp.Error())
 }
 
 // Error says which call failed for which key.

@@ -77,7 +77,7 @@ type Parts interface {
 
 // Upload reads r to its end and stores it. If r fails, or ctx ends, the upload is
 // aborted and the error is that of r or of ctx; nothing becomes visible. An error of
-// Abort is joined to it: parts may be left for AbortUploads.
+// Abort is added as text: parts may be left for AbortUploads.
 func Upload(ctx context.Context, r io.Reader, parts Parts) (int64, error) {
 	size := PartSize
 	if known, ok := r.(interface{ Len() int }); ok {
@@ -100,7 +100,7 @@ func Upload(ctx context.Context, r io.Reader, parts Parts) (int64, error) {
 	}
 	abortCtx, cancel := context.WithTimeout(context.WithoutCancel(ctx), abortTimeout)
 	defer cancel()
-	return total, errors.Join(err, parts.Abort(abortCtx))
+	return total, WithCleanUp(err, parts.Abort(abortCtx))
 }
 
 // uploadParts sends first and everything that follows it. When something fails, what

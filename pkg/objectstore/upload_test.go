@@ -5,7 +5,9 @@ package objectstore
 
 import (
 	"context"
+	"errors"
 	"io"
+	"strings"
 	"sync"
 	"testing"
 )
@@ -55,6 +57,33 @@ func TestMemoryIsBounded(t *testing.T) {
 		}
 		if want := (partsInFlight + 1) * PartSize; memory > want {
 			t.Errorf("%d parts took %d bytes in %d buffers, at most %d", parts, memory, len(store.buffers), want)
+		}
+	}
+}
+
+// stubborn is a store that takes no part, and whose credentials may not abort an upload or delete an object.
+type stubborn struct{ Store }
+
+var errFull = errors.New("507")
+
+func (stubborn) denied() error                              { return &Error{Op: "clean up", Kind: ErrDenied} }
+func (stubborn) PutWhole(context.Context, []byte) error     { return nil }
+func (stubborn) Begin(context.Context) error                { return nil }
+func (stubborn) PutPart(context.Context, int, []byte) error { return errFull }
+func (stubborn) Complete(context.Context, int) error        { return nil }
+func (s stubborn) Abort(context.Context) error              { return s.denied() }
+func (s stubborn) Delete(context.Context, string) error     { return s.denied() }
+
+// TestCleanUpIsNotTheFailure: what cannot be cleaned up is in the text of a failure and does not change its kind.
+func TestCleanUpIsNotTheFailure(t *testing.T) {
+	t.Parallel()
+	_, upload := Upload(t.Context(), io.LimitReader(zeros{}, 2*PartSize), stubborn{})
+	for name, test := range map[string]struct{ err, want error }{
+		"upload":  {upload, errFull},
+		"damaged": {Withdraw(t.Context(), stubborn{}, "k", Damaged("k", ChecksumMD5, "a", "b")), ErrDamaged},
+	} {
+		if !errors.Is(test.err, test.want) || errors.Is(test.err, ErrDenied) || !strings.Contains(test.err.Error(), ErrDenied.Error()) {
+			t.Errorf("%s: got %v", name, test.err)
 		}
 	}
 }

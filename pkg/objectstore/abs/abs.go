@@ -118,7 +118,7 @@ func failed(op, key string, err error) error {
 	if e := (*objectstore.Error)(nil); errors.As(err, &e) {
 		return err
 	}
-	e := &objectstore.Error{Op: op, Key: key, Kind: kindOf(err), Cause: err}
+	e := &objectstore.Error{Op: op, Key: key, Kind: kindOf(op, err), Cause: err}
 	var response *azcore.ResponseError
 	if errors.As(err, &response) {
 		// Its text has a dozen lines; what matters of them is this.
@@ -131,8 +131,12 @@ func failed(op, key string, err error) error {
 	return e
 }
 
-func kindOf(err error) error {
+func kindOf(op string, err error) error {
 	switch {
+	case op == "get" && bloberror.HasCode(err, bloberror.BlobArchived, bloberror.BlobBeingRehydrated, bloberror.BlobUsesCustomerSpecifiedEncryption):
+		return objectstore.ErrUnreadable
+	case op == "delete" && bloberror.HasCode(err, bloberror.BlobImmutableDueToPolicy):
+		return objectstore.ErrDenied
 	case bloberror.HasCode(err, bloberror.ContainerNotFound, bloberror.ContainerBeingDeleted):
 		return objectstore.ErrNoBucket
 	case bloberror.HasCode(err, bloberror.BlobNotFound, bloberror.ResourceNotFound):

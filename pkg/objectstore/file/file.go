@@ -79,7 +79,7 @@ func (s *Store) Put(ctx context.Context, key string, r io.Reader, options object
 	}
 	if err != nil {
 		if removeErr := s.root.Remove(temporary); removeErr != nil && !errors.Is(removeErr, fs.ErrNotExist) {
-			err = errors.Join(err, removeErr)
+			err = objectstore.WithCleanUp(err, removeErr)
 		}
 		if errors.Is(err, errFileInPath) {
 			err = &objectstore.Error{Op: op, Key: key, Kind: objectstore.ErrExists, Cause: err}

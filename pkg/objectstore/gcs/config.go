@@ -51,7 +51,7 @@ func New(ctx context.Context, c Config) (*Store, error) {
 	if err != nil {
 		return nil, err
 	}
-	client := &http.Client{Transport: &oauth2.Transport{Source: identity{tokens}, Base: c.Transport}}
+	client := &http.Client{Transport: &oauth2.Transport{Source: identity{tokens, sourceOf(c)}, Base: c.Transport}}
 	options := []option.ClientOption{option.WithHTTPClient(client)}
 	if c.Endpoint != "" {
 		u, err := objectstore.Endpoint(c.Endpoint)
@@ -98,8 +98,26 @@ func tokenSource(ctx context.Context, c Config) (oauth2.TokenSource, error) {
 	return readCredentials(ctx, []byte(raw))
 }
 
+// What tokens are requested with, in messages.
+const (
+	sourceWorkload = "the identity of the workload"
+	sourceSecret   = "the Secret in gcs.gcpSecret"
+)
+
+func sourceOf(c Config) string {
+	if c.CredentialsDir != "" {
+		return sourceSecret
+	}
+	return sourceWorkload
+}
+
 // identity tells what went wrong with a token from what went wrong with a request.
-type identity struct{ oauth2.TokenSource }
+type identity struct {
+	oauth2.TokenSource
+
+	// source names what the tokens are requested with.
+	source string
+}
 
 // Token implements oauth2.TokenSource.
 func (i identity) Token() (*oauth2.Token, error) {
@@ -108,16 +126,19 @@ func (i identity) Token() (*oauth2.Token, error) {
 	if err == nil || errors.As(err, &unreachable) {
 		return token, err
 	}
-	return nil, &tokenError{err}
+	return nil, &tokenError{i.source, err}
 }
 
 // tokenError says that there is no token. What Google responded is not repeated: it may quote
 // its request.
-type tokenError struct{ cause error }
+type tokenError struct {
+	source string
+	cause  error
+}
 
 // Error implements error.
 func (e *tokenError) Error() string {
-	const text = "no token for the identity of the workload"
+	text := "Google gave no token for " + e.source
 	var response *oauth2.RetrieveError
 	if errors.As(e.cause, &response) && response.ErrorCode != "" {
 		return text + ": " + response.ErrorCode

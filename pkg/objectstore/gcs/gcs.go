@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"google.golang.org/api/googleapi"
@@ -203,6 +204,9 @@ func failed(op, key string, err error) error {
 	switch {
 	case errors.As(err, &response):
 		e.Kind = kindOf(response.Code)
+		if op == "get" && response.Code == http.StatusBadRequest && strings.Contains(strings.ToUpper(response.Body), "KMS") {
+			e.Kind = objectstore.ErrUnreadable // responses to downloads have no other mark of a key that is disabled
+		}
 		// Its text quotes the whole response, which may quote the request.
 		e.Cause = responseError{response}
 	case errors.As(err, &token):

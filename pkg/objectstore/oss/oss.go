@@ -10,6 +10,7 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"strings"
 	"time"
 
 	"github.com/aliyun/alibabacloud-oss-go-sdk-v2/oss"
@@ -136,7 +137,7 @@ func failed(op, key string, err error) error {
 	if e := (*objectstore.Error)(nil); errors.As(err, &e) {
 		return err
 	}
-	e := &objectstore.Error{Op: op, Key: key, Kind: kindOf(err), Cause: err}
+	e := &objectstore.Error{Op: op, Key: key, Kind: kindOf(op, err), Cause: err}
 	var service *oss.ServiceError
 	if errors.As(err, &service) {
 		// Its text quotes the request, with the access key ID, and the whole response.
@@ -145,7 +146,13 @@ func failed(op, key string, err error) error {
 	return e
 }
 
-func kindOf(err error) error {
+func kindOf(op string, err error) error {
+	switch c := code(err); {
+	case op == "get" && (c == "InvalidObjectState" || strings.HasPrefix(strings.ToUpper(c), "KMS")):
+		return objectstore.ErrUnreadable
+	case op == "delete" && c == "FileImmutable":
+		return objectstore.ErrDenied
+	}
 	if kind := kinds[code(err)]; kind != nil {
 		return kind
 	}

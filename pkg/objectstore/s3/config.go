@@ -100,6 +100,9 @@ func New(ctx context.Context, c Config) (*Store, error) {
 			// that of the first version of the protocol, which Object Lock needs too.
 			o.RequestChecksumCalculation = aws.RequestChecksumCalculationWhenRequired
 			o.ResponseChecksumValidation = aws.ResponseChecksumValidationWhenRequired
+			if isGoogle(endpoint) {
+				leaveEncodingUnsigned(o)
+			}
 		}
 	})
 	store := &Store{client: client, bucket: c.Bucket, encryption: c.ServerSideEncryption, kmsKey: c.KMSKeyID, class: c.StorageClass, aws: endpoint == ""}

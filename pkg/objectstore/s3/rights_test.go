@@ -20,7 +20,8 @@ import (
 )
 
 // strictBucket is a bucket as AWS documents it for Object Lock, which takes no data without
-// a checksum. Its credentials may not list, so a missing object gives 403 instead of 404.
+// a checksum. Its credentials may not list, so a missing object gives 403 instead of 404. They may not delete or abort
+// uploads, either.
 type strictBucket struct {
 	// unconditional is true for a store that has no conditional writes.
 	unconditional bool
@@ -47,6 +48,8 @@ func (b *strictBucket) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(http.StatusForbidden)
 	case r.Method == http.MethodHead:
 		w.Header().Set("Content-Length", fmt.Sprint(len(b.objects[key])))
+	case r.Method == http.MethodDelete:
+		reject(http.StatusForbidden, "AccessDenied")
 	case r.Method == http.MethodPut && r.Header.Get("Content-Md5") != base64.StdEncoding.EncodeToString(sum[:]):
 		b.wrong = append(b.wrong, "no sum with "+r.URL.String())
 		reject(http.StatusBadRequest, "InvalidRequest")

@@ -9,6 +9,8 @@ import (
 	"io"
 	"iter"
 	"net/http"
+	"slices"
+	"strings"
 	"time"
 
 	"github.com/aws/aws-sdk-go-v2/aws"
@@ -150,7 +152,11 @@ var kinds = map[string]error{
 	"InvalidToken":                 objectstore.ErrDenied,
 	"XAdminUserNotFound":           objectstore.ErrDenied, // versitygw, with status 404
 	"AuthorizationHeaderMalformed": objectstore.ErrDenied,
+	"PermanentRedirect":            objectstore.ErrRegion,
 }
+
+// unreadable are the codes of a store that has the object that is requested and does not return it.
+var unreadable = []string{"InvalidObjectState", "KMS.DisabledException", "KMS.KMSInvalidStateException", "KMS.NotFoundException"}
 
 // failed wraps an error of the client; nil, and what is wrapped already, stay.
 func failed(op, key string, err error) error {
@@ -160,14 +166,21 @@ func failed(op, key string, err error) error {
 	if e := (*objectstore.Error)(nil); errors.As(err, &e) {
 		return err
 	}
-	return &objectstore.Error{Op: op, Key: key, Kind: kindOf(err), Cause: err}
+	return &objectstore.Error{Op: op, Key: key, Kind: kindOf(op, err), Cause: err}
 }
 
-func kindOf(err error) error {
-	if kind := kinds[code(err)]; kind != nil {
-		return kind
+func kindOf(op string, err error) error {
+	switch c := code(err); {
+	case op == "get" && slices.Contains(unreadable, c):
+		return objectstore.ErrUnreadable
+	case c == "AuthorizationHeaderMalformed" && isAboutRegion(err):
+		return objectstore.ErrRegion
+	case kinds[c] != nil:
+		return kinds[c]
 	}
 	switch status(err) {
+	case http.StatusMovedPermanently:
+		return objectstore.ErrRegion // a response to HEAD has no code
 	case http.StatusNotFound:
 		return objectstore.ErrNotFound
 	case http.StatusForbidden, http.StatusUnauthorized:
@@ -187,6 +200,13 @@ func code(err error) string {
 		return api.ErrorCode()
 	}
 	return ""
+}
+
+// isAboutRegion is true of a signature that is for another region. The same code stands for an access key that has not the
+// form of one.
+func isAboutRegion(err error) bool {
+	var api smithy.APIError
+	return errors.As(err, &api) && strings.Contains(api.ErrorMessage(), "region")
 }
 
 func status(err error) int {

@@ -110,7 +110,8 @@ func (u *upload) Begin(ctx context.Context) error {
 		return nil
 	case err == nil:
 		// Whether this upload must be completed with checksums is not known.
-		if err := u.Abort(ctx); err != nil {
+		// It has no parts yet, so credentials that may not abort it leave nothing that matters.
+		if err := u.Abort(ctx); err != nil && !errors.Is(failed("put", u.key, err), objectstore.ErrDenied) {
 			return err
 		}
 	case u.store.aws || !mayBeUnknown(err):
