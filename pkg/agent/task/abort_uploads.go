@@ -5,12 +5,14 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path"
 	"time"
 
 	"k8s.io/klog/v2"
 
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
@@ -71,15 +73,34 @@ func (t *run) abortUploads(ctx context.Context) error {
 			old = append(old, object.Key)
 		}
 	}
+	var left skipped
 	for _, key := range old {
 		if complete[path.Dir(key)] {
 			continue
 		}
-		if err := t.store.Delete(ctx, key); err != nil {
+		switch deleted, err := t.deleteUnfinished(ctx, key, place.Layout.ManifestKey(key)); {
+		case objectstore.IsOfObject(err):
+			left.add(key, err)
+		case err != nil:
 			return err
+		case deleted:
+			t.result.AbortedUploads++
+			klog.FromContext(ctx).Info("Deleted a snapshot without a manifest", "key", key)
 		}
-		t.result.AbortedUploads++
-		klog.FromContext(ctx).Info("Deleted a snapshot without a manifest", "key", key)
 	}
-	return nil
+	return left.err("these snapshots have no manifest in the list of objects, and are not deleted")
+}
+
+// deleteUnfinished deletes a snapshot whose manifest does not exist, and returns whether it did. It requests the
+// manifest itself: a list of objects may be old, or may leave objects out.
+func (t *run) deleteUnfinished(ctx context.Context, key, manifestKey string) (bool, error) {
+	_, err := t.store.Stat(ctx, manifestKey)
+	if err == nil {
+		return false, nil
+	}
+	if !errors.Is(err, objectstore.ErrNotFound) {
+		return false, err
+	}
+	err = t.store.Delete(ctx, key)
+	return err == nil, err
 }

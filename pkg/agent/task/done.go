@@ -24,7 +24,7 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 	if place.Layout == manifest.LayoutObject {
 		key := place.Layout.ManifestKey(place.Key)
 		m, err := t.readManifest(ctx, key)
-		if errors.Is(err, objectstore.ErrNotFound) || errors.Is(err, manifest.ErrInvalid) {
+		if isNoManifest(err) {
 			return nil, nil // the existing object is overwritten
 		}
 		if err != nil || m.ID != t.request.ID || !isSource(m) {
@@ -44,7 +44,7 @@ func (t *run) findDone(ctx context.Context, place manifest.Place) (*manifest.Sto
 		}
 		m, err := t.readManifest(ctx, object.Key)
 		switch {
-		case errors.Is(err, objectstore.ErrNotFound), errors.Is(err, manifest.ErrInvalid):
+		case isNoManifest(err):
 		case err != nil:
 			return nil, err
 		case m.ID == t.request.ID && place.IsInPlace(object.Key, m) && isSource(m):
@@ -99,6 +99,12 @@ func (t *run) whole(ctx context.Context, s *manifest.Stored) (*manifest.Stored, 
 	}
 	klog.FromContext(ctx).Info("Deleting a manifest without its snapshot", "key", s.Key)
 	return nil, t.store.Delete(ctx, s.Key)
+}
+
+// isNoManifest is true of an error of readManifest that is only about this manifest: nothing usable is there, or the
+// store does not return it.
+func isNoManifest(err error) bool {
+	return errors.Is(err, objectstore.ErrNotFound) || errors.Is(err, manifest.ErrInvalid) || errors.Is(err, objectstore.ErrUnreadable)
 }
 
 func (t *run) readManifest(ctx context.Context, key string) (*manifest.Manifest, error) {

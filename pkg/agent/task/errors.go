@@ -6,12 +6,15 @@ package task
 import (
 	"context"
 	"crypto/tls"
+	"crypto/x509"
 	"errors"
 	"fmt"
+	"strings"
 	"syscall"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot"
@@ -63,6 +66,8 @@ var classes = []struct {
 	{objectstore.ErrNoBucket, agent.ClassNoBucket},
 	{errNoBackup, agent.ClassNotFound},
 	{objectstore.ErrDenied, agent.ClassStoreDenied},
+	{objectstore.ErrUnreadable, agent.ClassStoreDenied},
+	{objectstore.ErrRegion, agent.ClassStoreDenied},
 	{objectstore.ErrNoSpace, agent.ClassNoSpace},
 	{syscall.ENOSPC, agent.ClassNoSpace},
 	{syscall.EDQUOT, agent.ClassNoSpace},
@@ -109,16 +114,32 @@ func describe(ctx context.Context, err error) *agent.Error {
 	return e
 }
 
-// explainCertificate adds what to do about a store whose certificate is not good.
-func explainCertificate(e *agent.Error, err error, store *agent.Store) {
+// explainStore adds what to do about the settings of a store, whose error alone does not name the field.
+func explainStore(e *agent.Error, err error, store *agent.Store) {
 	var fromStore *objectstore.Error
 	var certificate *tls.CertificateVerificationError
-	if e.Class != agent.ClassStore || !errors.As(err, &fromStore) || !errors.As(err, &certificate) {
+	if !errors.As(err, &fromStore) {
 		return
 	}
-	field, remedy := store.Field("caSecret"), "name the Secret with the store's CA, as ca.crt, in %s"
-	if store.CADir != "" {
-		remedy = "the store's certificate must be signed by the ca.crt of the Secret in %s, and be good for the host of the endpoint"
+	switch {
+	case e.Class == agent.ClassStoreDenied && errors.Is(err, objectstore.ErrRegion):
+		e.Message += fmt.Sprintf("; set %s to the region of the bucket", store.Field("region"))
+	case e.Class == agent.ClassStore && errors.As(err, &certificate):
+		e.Message = fmt.Sprintf("the certificate of the store is not trusted: %v; %s", certificate.Err, certificateRemedy(certificate, store))
 	}
-	e.Message = fmt.Sprintf("the certificate of the store is not trusted: %v; "+remedy, certificate.Err, field)
+}
+
+// certificateRemedy says what to do about a store whose certificate is not good.
+func certificateRemedy(certificate *tls.CertificateVerificationError, store *agent.Store) string {
+	var host x509.HostnameError
+	switch {
+	case errors.As(certificate.Err, &host) && store.Type == v1beta2.BackupStorageTypeS3 && !store.ForcePathStyle && strings.HasPrefix(host.Host, store.Bucket+"."):
+		return fmt.Sprintf("set %s: true, which addresses the bucket by the path and not by the host", store.Field("forcePathStyle"))
+	case errors.As(certificate.Err, &host):
+		return fmt.Sprintf("%s must name a host that the certificate is good for", store.Field("endpoint"))
+	case store.CADir != "":
+		return fmt.Sprintf("the store's certificate must be signed by the ca.crt of the Secret in %s, and be good for the host of the endpoint", store.Field("caSecret"))
+	default:
+		return fmt.Sprintf("name the Secret with the store's CA, as ca.crt, in %s", store.Field("caSecret"))
+	}
 }

@@ -39,7 +39,7 @@ func (t *run) locate(ctx context.Context, e agent.Expected) (*located, error) {
 	}
 	found, err := t.find(ctx, strings.Trim(key, "/"), e)
 	if err != nil {
-		return nil, err
+		return nil, t.explainHidden(err)
 	}
 	if found.stored == nil {
 		t.result.Key, t.result.URI = found.object.Key, t.request.Store.URI(found.object.Key)
@@ -88,29 +88,60 @@ func (t *run) find(ctx context.Context, key string, e agent.Expected) (*located,
 	if e.ID != "" {
 		return t.findNewest(ctx, key, e.ID)
 	}
+	var denied error // the first response that does not tell whether an object exists
+	isAbsent := func(err error) bool {
+		if t.mayHide(err) && denied == nil {
+			denied = err
+		}
+		return t.mayHide(err) || errors.Is(err, objectstore.ErrNotFound)
+	}
 	if key != "" {
 		for _, candidate := range manifest.Candidates(key) {
 			m, err := t.readManifest(ctx, candidate)
-			if errors.Is(err, objectstore.ErrNotFound) {
-				continue
+			if err == nil {
+				return t.withObject(ctx, &manifest.Stored{Key: candidate, Manifest: m})
 			}
-			if err != nil {
+			if !isAbsent(err) {
 				return nil, err
 			}
-			return t.withObject(ctx, &manifest.Stored{Key: candidate, Manifest: m})
 		}
 		object, err := t.store.Stat(ctx, key)
 		if err == nil {
 			return &located{object: object}, nil
 		}
-		if !errors.Is(err, objectstore.ErrNotFound) {
+		if !isAbsent(err) {
 			return nil, err
 		}
 	}
 	if e.Key == "" {
-		return t.findNewest(ctx, key, "")
+		found, err := t.findNewest(ctx, key, "")
+		if denied == nil || !errors.Is(err, errNoBackup) {
+			return found, err
+		}
+	}
+	if denied != nil {
+		return nil, denied
 	}
 	return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
+}
+
+// listRights are the rights to list a bucket. Without its right a store responds that access is denied to requests for
+// objects that do not exist.
+var listRights = map[v1beta2.BackupStorageType]string{
+	v1beta2.BackupStorageTypeS3: "s3:ListBucket", v1beta2.BackupStorageTypeGCS: "storage.objects.list", v1beta2.BackupStorageTypeOSS: "oss:ListObjects",
+}
+
+// mayHide is true of a response that does not tell whether the object exists.
+func (t *run) mayHide(err error) bool {
+	return errors.Is(err, objectstore.ErrDenied) && listRights[t.request.Store.Type] != ""
+}
+
+// explainHidden says why a response may not tell whether the object exists.
+func (t *run) explainHidden(err error) error {
+	if !t.mayHide(err) {
+		return err
+	}
+	return fmt.Errorf("%w; or there is no such object, and the credentials may not list the bucket (%s)", err, listRights[t.request.Store.Type])
 }
 
 func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, error) {
@@ -125,18 +156,18 @@ func (t *run) withObject(ctx context.Context, s *manifest.Stored) (*located, err
 }
 
 // findNewest takes the newest of all backups below a key, by manifest.Newest. They must be of one owner. Pre-restore
-// backups count only where there is nothing else. With an ID only backups of that transfer count.
+// backups count only where there is nothing else, as do manifests without their snapshots, which half a copy has. With an
+// ID only backups of that transfer count.
 func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) {
-	backups, err := t.list(ctx, key, func(manifestKey string) bool { return manifest.IsBelow(key, manifestKey) })
+	backups, keys, err := t.list(ctx, key, func(manifestKey string) bool { return manifest.IsBelow(key, manifestKey) })
 	if err != nil {
 		return nil, err
 	}
 	if id != "" {
 		backups = slices.DeleteFunc(backups, func(s manifest.Stored) bool { return s.Manifest.ID != id })
 	}
-	if desired := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return s.Manifest.PreRestoreBackup }); len(desired) > 0 {
-		backups = desired
-	}
+	backups = preferred(backups, func(s manifest.Stored) bool { return keys[s.Manifest.SnapshotKey(s.Key)] })
+	backups = preferred(backups, func(s manifest.Stored) bool { return !s.Manifest.PreRestoreBackup })
 	candidates := make([]manifest.Candidate, len(backups))
 	for i, s := range backups {
 		if s.Manifest.Owner != backups[0].Manifest.Owner {
@@ -145,10 +176,22 @@ func (t *run) findNewest(ctx context.Context, key, id string) (*located, error) 
 		candidates[i] = s.AsCandidate()
 	}
 	newest := manifest.Newest(candidates)
-	if newest < 0 {
-		return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
+	if newest >= 0 {
+		return t.withObject(ctx, &backups[newest])
 	}
-	return t.withObject(ctx, &backups[newest])
+	if err := t.unread.err(manifestsUnread); err != nil {
+		return nil, err
+	}
+	return nil, fmt.Errorf("%w: %s", errNoBackup, t.request.Store.URI(key))
+}
+
+// preferred returns the backups that are good, or all of them if none is.
+func preferred(backups []manifest.Stored, isGood func(manifest.Stored) bool) []manifest.Stored {
+	good := slices.DeleteFunc(slices.Clone(backups), func(s manifest.Stored) bool { return !isGood(s) })
+	if len(good) == 0 {
+		return backups
+	}
+	return good
 }
 
 // severalOwners tells apart what backups below a key are of. A cluster that was created again has its name and another
@@ -193,31 +236,37 @@ func (t *run) pathOf(key string) string {
 	return t.request.Store.Bucket + "/" + key
 }
 
-// list returns all backups whose manifests have a key with this prefix and are wanted. Those
-// that cannot be read are not counted: they are neither restored nor deleted.
-func (t *run) list(ctx context.Context, prefix string, desired func(manifestKey string) bool) ([]manifest.Stored, error) {
+// list returns all backups whose manifests have a key with this prefix and are wanted, and the keys of all objects with
+// this prefix. Backups that cannot be read are not counted: they are neither restored nor deleted.
+func (t *run) list(ctx context.Context, prefix string, desired func(manifestKey string) bool) ([]manifest.Stored, map[string]bool, error) {
 	var manifests []objectstore.Object
+	keys := map[string]bool{}
 	for object, err := range t.store.List(ctx, prefix) {
 		if err != nil {
-			return nil, err
+			return nil, nil, err
 		}
+		keys[object.Key] = true
 		if manifest.IsManifest(object.Key) && desired(object.Key) {
 			manifests = append(manifests, object)
 		}
 	}
-	return t.readManifests(ctx, manifests)
+	backups, err := t.readManifests(ctx, manifests)
+	return backups, keys, err
 }
 
 // readManifests reads several at once and returns those that can be read, in the order of
-// the objects.
+// the objects. Those that the store does not return are in t.unread.
 func (t *run) readManifests(ctx context.Context, objects []objectstore.Object) ([]manifest.Stored, error) {
-	read := make([]*manifest.Manifest, len(objects))
+	read, kept := make([]*manifest.Manifest, len(objects)), make([]error, len(objects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
 	for i, object := range objects {
 		group.Go(func() error {
 			m, err := t.readManifest(ctx, object.Key)
-			if errors.Is(err, manifest.ErrInvalid) || errors.Is(err, objectstore.ErrNotFound) {
+			if errors.Is(err, objectstore.ErrUnreadable) {
+				kept[i] = err
+			}
+			if isNoManifest(err) {
 				return nil
 			}
 			read[i] = m
@@ -229,6 +278,7 @@ func (t *run) readManifests(ctx context.Context, objects []objectstore.Object) (
 	}
 	var backups []manifest.Stored
 	for i, m := range read {
+		t.unread.add(objects[i].Key, kept[i])
 		if m != nil {
 			backups = append(backups, manifest.Stored{Key: objects[i].Key, Manifest: m, Modified: objects[i].Modified})
 		}

@@ -5,6 +5,7 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"slices"
@@ -28,7 +29,7 @@ const (
 
 // prune deletes what the retention lets go: of the backups of the owner, and of those that
 // the same EtcdBackup has made of earlier clusters of the owner's name. The newest good
-// backup always stays.
+// backup always stays. A backup that the store does not return or delete stays, and the error names it.
 func (t *run) prune(ctx context.Context) error {
 	t.Progress.Begin("Prune", 0)
 	p := t.request.Prune
@@ -41,7 +42,8 @@ func (t *run) prune(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	return t.deleteBackups(ctx, slices.DeleteFunc(backups, func(s manifest.Stored) bool { return t.request.Keeps(s.Key) }))
+	err = t.deleteBackups(ctx, slices.DeleteFunc(backups, func(s manifest.Stored) bool { return t.request.Keeps(s.Key) }))
+	return errors.Join(err, t.unread.err(manifestsUnread))
 }
 
 func (t *run) retention() manifest.Retention {
@@ -52,7 +54,7 @@ func (t *run) retention() manifest.Retention {
 // expiredBySeries reads every manifest: several EtcdBackups may store under the same key, and
 // only the manifests tell them apart.
 func (t *run) expiredBySeries(ctx context.Context, place manifest.Place) ([]manifest.Stored, error) {
-	all, err := t.list(ctx, place.Prefix(), func(string) bool { return true })
+	all, _, err := t.list(ctx, place.Prefix(), func(string) bool { return true })
 	if err != nil {
 		return nil, err
 	}
@@ -248,31 +250,43 @@ func (t *run) readEntries(ctx context.Context, entries []entry, indexes []int) (
 	}), nil
 }
 
-// deleteBackups deletes several backups at once.
+// deleteBackups deletes several backups at once. It goes on after one that the store does not delete, such as one under a
+// legal hold.
 func (t *run) deleteBackups(ctx context.Context, backups []manifest.Stored) error {
-	done := make(chan manifest.Stored, len(backups))
+	failures := make([]error, len(backups))
 	group, groupCtx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
-	for _, s := range backups {
+	for i, s := range backups {
 		group.Go(func() error {
-			// Without a manifest it is no backup any more, whatever happens then.
-			if err := t.store.Delete(groupCtx, s.Key); err != nil {
-				return err
+			failures[i] = t.deleteBackup(groupCtx, s)
+			if objectstore.IsOfObject(failures[i]) {
+				return nil
 			}
-			if err := t.store.Delete(groupCtx, s.Manifest.SnapshotKey(s.Key)); err != nil {
-				return err
-			}
-			done <- s
-			return nil
+			return failures[i]
 		})
 	}
 	err := group.Wait()
-	close(done)
-	for s := range done {
-		t.result.Pruned++
-		klog.FromContext(ctx).Info("Pruned", "key", s.Key, "revision", s.Manifest.Revision, "finishedAt", s.Manifest.FinishedAt)
+	var left skipped
+	for i, s := range backups {
+		if failures[i] == nil {
+			t.result.Pruned++
+			klog.FromContext(ctx).Info("Pruned", "key", s.Key, "revision", s.Manifest.Revision, "finishedAt", s.Manifest.FinishedAt)
+		} else {
+			left.add(s.Key, failures[i])
+		}
 	}
-	return err
+	if err != nil {
+		return err
+	}
+	return left.err("the store does not delete these backups")
+}
+
+// deleteBackup deletes the manifest first: without it the rest is no backup any more, whatever happens then.
+func (t *run) deleteBackup(ctx context.Context, s manifest.Stored) error {
+	if err := t.store.Delete(ctx, s.Key); err != nil {
+		return err
+	}
+	return t.store.Delete(ctx, s.Manifest.SnapshotKey(s.Key))
 }
 
 // listing is what a store has below a prefix.

@@ -168,7 +168,7 @@ func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.End
 	m := t.describeSnapshot(stream, place, options, key, put.sums)
 	stored := &manifest.Stored{Key: place.Layout.ManifestKey(key), Manifest: m}
 	if err := t.finishSnapshot(ctx, put, stored); err != nil {
-		return nil, errors.Join(err, t.takeBack(ctx, key, stored, err))
+		return nil, objectstore.WithCleanUp(err, t.takeBack(ctx, key, stored, err))
 	}
 	return stored, nil
 }
@@ -226,7 +226,7 @@ func (t *run) putSnapshot(ctx context.Context, cancel context.CancelFunc, stream
 		// A store that failed may have it all the same.
 		cleanupCtx, done := afterwards(ctx)
 		defer done()
-		err = errors.Join(err, t.store.Delete(cleanupCtx, key))
+		err = objectstore.WithCleanUp(err, t.store.Delete(cleanupCtx, key))
 	}
 	return put{}, err
 }

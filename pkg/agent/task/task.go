@@ -49,6 +49,8 @@ type run struct {
 	store   objectstore.Store // nil if the request has none
 	// listed is what prune has listed, for AbortUploads, which follows.
 	listed *listing
+	// unread are the manifests that the store has and does not return.
+	unread skipped
 	// made is the backup that this run has stored or found; nil if it did neither.
 	made *manifest.Stored
 }
@@ -84,7 +86,7 @@ func (r *Runner) Run(ctx context.Context, command agent.Command, request *agent.
 	if err != nil {
 		result.Error = describe(ctx, err)
 		if request.Store != nil {
-			explainCertificate(result.Error, err, request.Store)
+			explainStore(result.Error, err, request.Store)
 		}
 	}
 	result.Finished = r.Clock.Now().UTC()

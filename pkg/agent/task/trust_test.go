@@ -6,6 +6,7 @@ package task
 import (
 	"bytes"
 	"context"
+	"errors"
 	"io"
 	"iter"
 	"os"
@@ -155,7 +156,7 @@ func (d discreet) hide(key string, err error) error {
 	if err == nil {
 		return nil
 	}
-	return &objectstore.Error{Op: "stat", Key: key, Kind: objectstore.ErrDenied, Cause: err}
+	return &objectstore.Error{Op: "stat", Key: key, Kind: objectstore.ErrDenied, Cause: errors.New("403")}
 }
 
 func (d discreet) Stat(ctx context.Context, key string) (objectstore.Object, error) {
@@ -190,9 +191,29 @@ func TestCredentialsThatOnlyWriteAndRead(t *testing.T) {
 	if !result.Verified || result.Warning == "" {
 		t.Errorf("%+v", result)
 	}
-	b.store = whole
-	if _, name := b.fetch(result.Key, nil); name != "" {
-		mustHaveSum(t, name, result.SHA256)
+	// A restore finds it, although the store does not say which of the keys that are read do not exist.
+	inS3 := func(key string) func(*agent.Request) {
+		return func(r *agent.Request) {
+			r.Store = &agent.Store{Type: v1beta2.BackupStorageTypeS3, Bucket: "b", Key: key}
+		}
+	}
+	fetched, name := b.fetch(result.Key, inS3("backups/etcd"))
+	if fetched.Error != nil || fetched.Revision != result.Revision {
+		t.Fatalf("fetched %+v", fetched.Error)
+	}
+	mustHaveSum(t, name, result.SHA256)
+	if fetched, _ = b.fetch("", inS3(filepath.Dir(result.Key))); fetched.Error != nil || fetched.Revision != result.Revision {
+		t.Errorf("by its directory fetched %+v", fetched.Error)
+	}
+	for key, below := range map[string]string{"backups/other": "backups/etcd", "": "backups/etcd"} {
+		fetched, _ = b.fetch(key, inS3(below))
+		if fetched.Error == nil || fetched.Error.Class != agent.ClassStoreDenied || strings.Count(fetched.Error.Message, "s3:ListBucket") != 1 {
+			t.Errorf("%q: got %v", key, fetched.Error)
+		}
+	}
+	// A volume tells what does not exist.
+	if fetched, _ = b.fetch(result.Key, nil); fetched.Error == nil || strings.Contains(fetched.Error.Message, "ListBucket") {
+		t.Errorf("on a volume: got %v", fetched.Error)
 	}
 }
 
