@@ -15,6 +15,10 @@ import (
 // the data is superfluous, so the PVC is never deleted.
 const AnnotationTakenBackFrom = "etcd.database.coreos.com/taken-back-from"
 
+// AnnotationClusterNamespace on a PVC is the namespace of the EtcdCluster whose data it holds. A copy of the PVC in another
+// namespace keeps the annotation. So the copy tells where the members with its IDs may still run.
+const AnnotationClusterNamespace = "etcd.database.coreos.com/cluster-namespace"
+
 // UnknownClusterUID stands for the UID of an earlier cluster that an object does not say.
 const UnknownClusterUID = "unknown"
 
@@ -51,6 +55,17 @@ func FormerClusterUID(obj metav1.Object) string {
 		return record.Data[recordClusterUID]
 	}
 	return UnknownClusterUID
+}
+
+// FormerClusterNamespace returns the namespace of the cluster whose data a PVC says it holds; empty if it does not say.
+func FormerClusterNamespace(pvc *corev1.PersistentVolumeClaim) string {
+	return pvc.Annotations[AnnotationClusterNamespace]
+}
+
+// noteNamespace has a PVC say the namespace of c, and says whether that is a change. The data of a PVC that was taken back and
+// that no quorum has confirmed is still that of its earlier cluster.
+func noteNamespace(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) bool {
+	return TakenBackFrom(pvc) == "" && putAll(&pvc.Annotations, map[string]string{AnnotationClusterNamespace: c.Namespace})
 }
 
 // TakenBackFrom returns the UID of the cluster from which a PVC was taken back; empty if no quorum has

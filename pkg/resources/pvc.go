@@ -22,6 +22,7 @@ func PVC(c *v1beta2.EtcdCluster, member string) *corev1.PersistentVolumeClaim {
 		Spec:       *policy.PersistentVolumeClaimSpec.DeepCopy(),
 	}
 	pvc.Labels[LabelMember] = member
+	noteNamespace(c, pvc)
 	if len(pvc.Spec.AccessModes) == 0 {
 		pvc.Spec.AccessModes = []corev1.PersistentVolumeAccessMode{corev1.ReadWriteOnce}
 	}
@@ -46,6 +47,7 @@ func HasPVCDrifted(c *v1beta2.EtcdCluster, live *corev1.PersistentVolumeClaim) b
 func repairPVC(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) bool {
 	changed := putAll(&pvc.Labels, Labels(c.Name))
 	changed = putAll(&pvc.Labels, map[string]string{LabelMember: pvc.Name}) || changed
+	changed = noteNamespace(c, pvc) || changed
 	changed = MarkLasting(c, pvc) || changed
 	return forgetRejection(c, pvc) || changed
 }

@@ -9,6 +9,8 @@ import (
 	"strconv"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -37,6 +39,19 @@ func PeerURL(c *v1beta2.EtcdCluster, member string) string {
 // ClientURL returns the URL at which clients reach a member.
 func ClientURL(c *v1beta2.EtcdCluster, member string) string {
 	return memberURL(HasClientTLS(c), Host(c, member), ClientPort)
+}
+
+// ClusterFromPeerURL returns the EtcdCluster that a peer URL names, as PeerURL makes it; ok is false if it names none.
+func ClusterFromPeerURL(peerURL string) (cluster types.NamespacedName, ok bool) {
+	u, err := url.Parse(peerURL)
+	if err != nil {
+		return types.NamespacedName{}, false
+	}
+	parts := strings.SplitN(u.Hostname(), ".", 5) // member, cluster, namespace, "svc", perhaps a domain
+	if len(parts) < 4 || parts[3] != "svc" {
+		return types.NamespacedName{}, false
+	}
+	return types.NamespacedName{Namespace: parts[2], Name: parts[1]}, true
 }
 
 // MemberFromPeerURL returns the name of the member that PeerURL gave this URL to. The

@@ -22,6 +22,9 @@ func takeBack(ctx context.Context, r *run, a planner.TakeBack) error {
 	}
 	switch a.Kind {
 	case planner.KindPVC:
+		if err := requireNoSource(ctx, r, a.Name); err != nil {
+			return err
+		}
 		return adopt(ctx, r, a, true, r.Objects.GetPVC, r.Objects.UpdatePVC)
 	case planner.KindPod:
 		return adopt(ctx, r, a, true, r.Objects.GetPod, r.Objects.UpdatePod)

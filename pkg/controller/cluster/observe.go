@@ -131,7 +131,7 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 		return err
 	}
 	r.keep(r.key, r.seen.target, r.seen.recoveryMember, r.seen.existing)
-	return nil
+	return observeSources(ctx, r)
 }
 
 // unusedName returns the name for the next member. The name of a pod that was rejected serves

@@ -32,7 +32,7 @@ func (s *seen) observeFound(object metav1.Object) {
 		if !resources.MayHoldFormerMember(s.Cluster, live) {
 			return
 		}
-		found.Version = live.Annotations[resources.AnnotationVersion]
+		found.Version, found.ClusterNamespace = live.Annotations[resources.AnnotationVersion], resources.FormerClusterNamespace(live)
 	case *corev1.Pod:
 		found.MayFill = resources.MayFill(live)
 	}

@@ -30,6 +30,7 @@ func TestObserveFound(t *testing.T) {
 	s := &seen{Observed: planner.Observed{Cluster: c}}
 	for _, object := range []metav1.Object{
 		pvc("old", func(*corev1.PersistentVolumeClaim) {}),
+		pvc("copied", func(p *corev1.PersistentVolumeClaim) { p.Annotations[resources.AnnotationClusterNamespace] = "prod" }),
 		pvc("bare", func(p *corev1.PersistentVolumeClaim) { delete(p.Annotations, resources.AnnotationClusterUID) }),
 		pvc("protected", func(p *corev1.PersistentVolumeClaim) { p.Labels[resources.LabelProtected] = "true" }),
 		pvc("own", func(p *corev1.PersistentVolumeClaim) { p.Annotations[resources.AnnotationClusterUID] = "uid" }),
@@ -47,6 +48,7 @@ func TestObserveFound(t *testing.T) {
 	s.sortFound()
 	want := []planner.Found{
 		{Object: planner.Object{Kind: planner.KindPVC, Name: "bare", UID: "pvc"}, ClusterUID: resources.UnknownClusterUID, Labelled: true, Version: "3.6.1"},
+		{Object: planner.Object{Kind: planner.KindPVC, Name: "copied", UID: "pvc"}, ClusterUID: "old", ClusterNamespace: "prod", Labelled: true, Version: "3.6.1"},
 		{Object: planner.Object{Kind: planner.KindPVC, Name: "old", UID: "pvc"}, ClusterUID: "old", Labelled: true, Version: "3.6.1"},
 		{Object: planner.Object{Kind: planner.KindPVC, Name: "protected", UID: "pvc"}, ClusterUID: "old", Labelled: true, Protected: true, Version: "3.6.1"},
 		{Object: planner.Object{Kind: planner.KindRecord, Name: "c-record", UID: "record"}, ClusterUID: "old"},

@@ -7,13 +7,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
-	"strings"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // leaveOthers returns the endpoints of the etcd to take over without those of another EtcdCluster, and notes that cluster.
@@ -62,16 +61,8 @@ func otherCluster(ctx context.Context, r *run, members []etcd.Member) (string, e
 	looked := map[types.NamespacedName]bool{}
 	for _, m := range members {
 		for _, text := range m.PeerURLs {
-			u, err := url.Parse(text)
-			if err != nil {
-				continue
-			}
-			parts := strings.SplitN(u.Hostname(), ".", 5) // member, cluster, namespace, "svc", perhaps a domain
-			if len(parts) < 4 || parts[3] != "svc" {
-				continue
-			}
-			key := types.NamespacedName{Namespace: parts[2], Name: parts[1]}
-			if key == r.key || looked[key] {
+			key, named := resources.ClusterFromPeerURL(text)
+			if !named || key == r.key || looked[key] {
 				continue
 			}
 			if len(looked) == maxLooked {

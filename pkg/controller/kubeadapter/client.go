@@ -30,6 +30,15 @@ func (c Client) GetCluster(ctx context.Context, namespace, name string) (*v1beta
 	return c.Etcd.EtcdV1beta2().EtcdClusters(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
+// ListClusters implements cluster.Objects.
+func (c Client) ListClusters(ctx context.Context, namespace string) ([]v1beta2.EtcdCluster, error) {
+	list, err := c.Etcd.EtcdV1beta2().EtcdClusters(namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return nil, err
+	}
+	return list.Items, nil
+}
+
 // UpdateClusterStatus implements the ports Objects of several reconcilers.
 func (c Client) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {
 	return bounded(c, cluster, func() (*v1beta2.EtcdCluster, error) {

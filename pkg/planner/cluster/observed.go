@@ -346,6 +346,10 @@ type Found struct {
 	Object
 	// ClusterUID is the UID of the cluster that it says it belonged to, or resources.UnknownClusterUID.
 	ClusterUID string
+	// ClusterNamespace is the namespace of that cluster as a PVC says it; empty if it does not.
+	ClusterNamespace string
+	// Source tells of that cluster. It is observed for PVCs only, and only while ConsidersVolumes.
+	Source Source
 	// Controlled is true if it names an owner, so that garbage collection decides about it.
 	Controlled bool
 	// Labelled is true if it carries the labels of the cluster.

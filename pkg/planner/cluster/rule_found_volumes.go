@@ -11,7 +11,6 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
-	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -23,12 +22,13 @@ func ruleFoundVolumes(o *Observed) (Plan, bool) {
 	switch volumes := foundVolumes(o.Found); {
 	case takesBack(o):
 		return takeBack(o)
-	case IsFilledByRestore(o.Cluster, o.AwaitedRestore), recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress():
-		return Plan{}, false // it begins with other data
-	case len(volumes) == 0, takesOver(o.Cluster), hasBegun(o):
-		return Plan{}, false
+	case !ConsidersVolumes(o):
+		return Plan{}, false // there are none, the cluster has begun, or it begins with other data
 	default:
-		return wait(recheckWaiting, ReasonVolumesFound,
+		if why := whySource(o, uidsOf(volumes)); why != nil {
+			return Plan{Wait: why, RequeueAfter: recheckSteady}, true // fromVolumes would lead to the same wait
+		}
+		return wait(recheckSteady, ReasonVolumesFound, // each observation lists EtcdClusters
 			fmt.Sprintf("%s of an earlier cluster of this name: %s. This cluster does not begin empty beside them",
 				diagnosis.Count(len(volumes), "PVC"), describeVolumes(volumes)),
 			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s -n %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. "+
@@ -64,6 +64,9 @@ func takeBack(o *Observed) (Plan, bool) {
 			fmt.Sprintf("the PVCs are of %d earlier clusters of this name, and a cluster goes on with the data of one: %s",
 				len(from), describeVolumes(foundVolumes(o.Found))),
 			"Choose one, and take the labels from the PVCs of the others, such as with: "+removeLabels(o.Cluster, foundVolumes(o.Found), "NAME")), true
+	}
+	if why := whySource(o, from); why != nil {
+		return Plan{Wait: why, RequeueAfter: recheckSteady}, true
 	}
 	if why := whyNotTakenBack(o); why != nil && !begun {
 		return Plan{Wait: why, RequeueAfter: recheckWaiting}, true
@@ -205,6 +208,14 @@ func namesOf(found []Found) []string {
 		names = append(names, found[i].Name)
 	}
 	return names
+}
+
+func uidsOf(found []Found) []string {
+	var uids []string
+	for i := range found {
+		uids = append(uids, found[i].ClusterUID)
+	}
+	return uids
 }
 
 // foundVolumes returns the PVCs that were found.

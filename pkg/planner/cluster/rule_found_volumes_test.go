@@ -110,6 +110,13 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"a pod of the earlier cluster without a PVC", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPod, "y", "old")), "found-volumes: wait OldPods"},
 		{"a pod that garbage collection deletes", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPod, "x", "old", func(f *Found) { f.Controlled = true })), "found-volumes: wait OldPods"},
 
+		{"a PVC is a copy: the cluster whose data it holds still exists", 3, "", edits(returned, fromVolumes, volume("x"), found(KindPVC, "y", "old", copied)), waits},
+		{"a pod of a copy is not taken back", 3, "", edits(fresh, fromVolumes, found(KindPVC, "x", "old", copied), found(KindPod, "x", "old")), waits},
+		{"a PVC whose cluster may still exist, which cannot be read", 3, "", edits(returned, fromVolumes, volume("x"), found(KindPVC, "y", "old", unchecked)), waits},
+		{"a copy of another cluster does not count", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "other", copied)), "recreate-pods: CreatePod x[x]"},
+		{"a PVC that comes late is a copy", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "old", copied)), waits},
+		{"a cluster that has begun goes on beside a copy", 1, "a:claim", edits(found(KindPVC, "x", "old", copied)), "steady"},
+
 		{"the record is written again when all PVCs are taken back", 3, "", edits(fresh, fromVolumes, takenBack("x", "old"), takenBack("y", "old")), "record: WriteRecord unknown, CreatePeerService"},
 		{"the members start on their data", 3, "", edits(unresponsive, lateRecord, fromVolumes, takenBack("x", "old"), takenBack("y", "old")),
 			"recreate-pods: CreatePod x[x y], CreatePod y[x y]"},

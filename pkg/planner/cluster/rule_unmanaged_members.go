@@ -8,6 +8,8 @@ import (
 	"slices"
 	"strings"
 
+	"k8s.io/apimachinery/pkg/types"
+
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
@@ -130,9 +132,31 @@ func describeUnmanaged(unmanaged []*Member) string {
 // maxRepeated is how many bytes of a name or a URL a message repeats.
 const maxRepeated = 128
 
+// copiedFrom returns the other EtcdCluster that the peer URL of a member of this cluster names; empty if there is none. The
+// member runs on a copy of a PVC then, and the member list is that of the other cluster.
+func copiedFrom(o *Observed) string {
+	own := types.NamespacedName{Namespace: o.Cluster.Namespace, Name: o.Cluster.Name}
+	for _, m := range listUnmanaged(o.Etcd.Members) {
+		if ownAtAnotherURL(o, m) == "" {
+			continue
+		}
+		for _, peer := range m.PeerURLs {
+			if other, named := resources.ClusterFromPeerURL(peer); named && other != own {
+				return untrusted.Within(other.String(), maxRepeated)
+			}
+		}
+	}
+	return ""
+}
+
 // removeUnmanaged is the remedy: what removes an unmanaged member. A member of this cluster whose peer URL was
-// changed gets its URL back instead.
+// changed gets its URL back instead. Beside a copy of another cluster no change of the members is named: the members of
+// that cluster would commit it.
 func removeUnmanaged(o *Observed, m *Member) string {
+	if other := copiedFrom(o); other != "" {
+		return fmt.Sprintf("The members have the peer URLs of EtcdCluster %s: they run on copies of its PVCs, and a change of the members changes that cluster. Change none. "+
+			"Delete EtcdCluster %s in namespace %s, and restore a backup of %s instead.", other, o.Cluster.Name, o.Cluster.Namespace, other)
+	}
 	if name := ownAtAnotherURL(o, m); name != "" {
 		return fmt.Sprintf("It is member %s of this cluster, and its peer URL was changed. Set the URL back: kubectl etcd ctl %s -n %s -- member update %s --peer-urls=%s.",
 			name, o.Cluster.Name, o.Cluster.Namespace, hexID(m.ID), resources.PeerURL(o.Cluster, name))

@@ -52,6 +52,35 @@ func TestPeerURLIsSetBack(t *testing.T) {
 	}
 }
 
+// TestCopyChangesNoMember: beside a member whose peer URL names another EtcdCluster no remedy changes the member list. The quorum
+// of that cluster would commit the change.
+func TestCopyChangesNoMember(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		url  string
+		want string
+	}{
+		"another namespace":           {"http://c.c.prod.svc:2380", "EtcdCluster prod/c"},
+		"another cluster":             {"https://c.other.n.svc.cluster.local:2380", "EtcdCluster n/other"},
+		"another port of this member": {"http://c.c.n.svc:2382", "member update 3"},
+		"no Service":                  {"http://10.0.0.1:2380", "member update 3"},
+	} {
+		o := observed(t, 3, "a b c d:unmanaged", atAnotherURL("c"))
+		for i := range o.Etcd.Members {
+			if m := &o.Etcd.Members[i]; m.OwnName == "c" {
+				m.PeerURLs = []string{test.url}
+			}
+		}
+		for _, m := range listUnmanaged(o.Etcd.Members) {
+			text := removeUnmanaged(&o, m)
+			if copies := strings.HasPrefix(test.want, "EtcdCluster"); copies && (strings.Contains(text, "member update") || strings.Contains(text, "member remove")) ||
+				(copies || m.OwnName == "c") && !strings.Contains(text, test.want) {
+				t.Errorf("%s, member %s: %s", name, m.Name, text)
+			}
+		}
+	}
+}
+
 // TestUnmanagedMemberIsReported checks what a user learns of a member that etcdctl has added.
 func TestUnmanagedMemberIsReported(t *testing.T) {
 	o := observed(t, 3, "a b c")

@@ -72,6 +72,17 @@ func (p objectsPort) GetCluster(ctx context.Context, _, name string) (*v1beta2.E
 	return read[*v1beta2.EtcdCluster](ctx, p.c, kubernetes.KindCluster, name)
 }
 
+// ListClusters implements cluster.Objects.
+func (p objectsPort) ListClusters(ctx context.Context, _ string) ([]v1beta2.EtcdCluster, error) {
+	return call(ctx, p.c, "list "+kubernetes.KindNames[kubernetes.KindCluster], false, false, func() ([]v1beta2.EtcdCluster, error) {
+		var list []v1beta2.EtcdCluster
+		for _, object := range p.c.W.Store.List(kubernetes.KindCluster) {
+			list = append(list, *object.(*v1beta2.EtcdCluster).DeepCopy())
+		}
+		return list, nil
+	})
+}
+
 // UpdateClusterStatus implements cluster.Objects. Like the API it takes the status
 // and leaves everything else alone.
 func (p objectsPort) UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error) {

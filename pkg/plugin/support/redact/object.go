@@ -14,7 +14,7 @@ import (
 var keptAnnotations = map[string]bool{
 	resources.AnnotationVersion: true, resources.AnnotationVersionBefore: true, resources.AnnotationImage: true, resources.AnnotationAdmittedImage: true, resources.AnnotationPutBack: true,
 	resources.AnnotationInitialCluster: true, resources.AnnotationInitialState: true, resources.AnnotationTemplate: true,
-	resources.AnnotationCancelOperation: true, resources.AnnotationSuperseded: true, resources.AnnotationClusterUID: true,
+	resources.AnnotationCancelOperation: true, resources.AnnotationSuperseded: true, resources.AnnotationClusterUID: true, resources.AnnotationClusterNamespace: true,
 	resources.AnnotationImageRegistry: true, resources.AnnotationMembership: true, resources.AnnotationRetained: true,
 	resources.AnnotationGrowthRejected: true, resources.AnnotationRecovery: true, resources.AnnotationRecoveries: true,
 	resources.AnnotationRestart: true, resources.AnnotationRotateCA: true, resources.AnnotationDropOldCA: true, resources.AnnotationTrust: true,

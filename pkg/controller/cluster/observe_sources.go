@@ -1,0 +1,80 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"context"
+	"fmt"
+
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
+
+	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
+)
+
+// observeSources looks whether the clusters still exist whose PVCs were found.
+func observeSources(ctx context.Context, r *run) error {
+	if !planner.ConsidersVolumes(&r.seen.Observed) {
+		return nil
+	}
+	known := map[[2]string]planner.Source{}
+	for i := range r.seen.Found {
+		f := &r.seen.Found[i]
+		if f.Kind != planner.KindPVC {
+			continue
+		}
+		key := [2]string{f.ClusterUID, f.ClusterNamespace}
+		if _, is := known[key]; !is {
+			source, err := findSource(ctx, r, f.ClusterUID, f.ClusterNamespace)
+			if err != nil {
+				return err
+			}
+			known[key] = source
+		}
+		f.Source = known[key]
+	}
+	return nil
+}
+
+// findSource looks in the live API for the cluster whose data a PVC holds, by its UID. The PVC says the namespace of that
+// cluster; if it does not, all namespaces are read. In another namespace a cluster of the same name counts, too: it may have
+// another UID because it was created again and took its PVCs back. A PVC without a UID and a namespace names no cluster.
+func findSource(ctx context.Context, r *run, uid, namespace string) (planner.Source, error) {
+	own := r.seen.Cluster
+	elsewhere := namespace != "" && namespace != own.Namespace
+	if uid == resources.UnknownClusterUID && !elsewhere {
+		return planner.Source{}, nil
+	}
+	clusters, err := r.Objects.ListClusters(ctx, namespace)
+	if apierrors.IsForbidden(err) {
+		return planner.Source{Unchecked: true}, nil
+	}
+	if err != nil {
+		return planner.Source{}, fmt.Errorf("look whether the cluster whose PVCs were found exists: %w", err)
+	}
+	for i := range clusters {
+		c := &clusters[i]
+		if c.UID != own.UID && (string(c.UID) == uid || elsewhere && c.Name == own.Name) {
+			return planner.Source{Exists: c.Namespace + "/" + c.Name}, nil
+		}
+	}
+	return planner.Source{}, nil
+}
+
+// requireNoSource makes sure, in the live API, that the cluster whose data a PVC holds does not exist.
+func requireNoSource(ctx context.Context, r *run, name string) error {
+	live, err := r.Objects.GetPVC(ctx, r.seen.Cluster.Namespace, name)
+	if isNotFound(err) {
+		return fmt.Errorf("PVC %s no longer exists: %w", name, reconcile.ErrStale)
+	}
+	if err != nil {
+		return fmt.Errorf("read PVC %s: %w", name, err)
+	}
+	source, err := findSource(ctx, r, resources.FormerClusterUID(live), resources.FormerClusterNamespace(live))
+	if err == nil && source != (planner.Source{}) {
+		return fmt.Errorf("the EtcdCluster whose data PVC %s holds may exist (%+v): %w", name, source, reconcile.ErrStale)
+	}
+	return err
+}

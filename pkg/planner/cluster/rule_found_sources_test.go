@@ -1,0 +1,66 @@
+// Copyright The etcd-operator Authors.
+// SPDX-License-Identifier: Apache-2.0
+
+package cluster
+
+import (
+	"strings"
+	"testing"
+)
+
+// copied is for a PVC whose cluster still exists.
+func copied(f *Found) { f.Source, f.ClusterNamespace = Source{Exists: "prod/c"}, "prod" }
+
+// unchecked is for a PVC whose cluster may exist in a namespace that the controller may not read.
+func unchecked(f *Found) { f.Source, f.ClusterNamespace = Source{Unchecked: true}, "prod" }
+
+// TestCopiedVolumesMessage: beside the cluster whose data the PVCs hold, the status names that cluster and a backup, and not the
+// request that would lead to the same wait.
+func TestCopiedVolumesMessage(t *testing.T) {
+	t.Parallel()
+	unnamed := func(f *Found) { f.Source = Source{Unchecked: true} }
+	for name, test := range map[string]struct {
+		found   func(*Found)
+		message string
+		remedy  string
+	}{
+		"its cluster exists":                   {copied, "EtcdCluster prod/c, which still exists. Its members have the same IDs", "Restore a backup of prod/c instead"},
+		"its cluster cannot be read":           {unchecked, "a cluster in namespace prod, where the controller may not list", "Allow the controller to list EtcdClusters in namespace prod"},
+		"it says no namespace, and none reads": {unnamed, "PVC x does not say the namespace", "kubectl annotate pvc -n n x etcd.database.coreos.com/cluster-namespace=n"},
+	} {
+		for _, requested := range []bool{false, true} {
+			o := observed(t, 3, "", unresponsive, found(KindPVC, "x", "old", test.found))
+			if requested {
+				fromVolumes(&o)
+			}
+			w := Decide(o).Wait
+			if w == nil || w.Reason != ReasonVolumesFound || !strings.Contains(w.Message, test.message) || !strings.Contains(w.Remedy, test.remedy) ||
+				strings.Contains(w.Remedy, `"fromVolumes"`) || !strings.Contains(w.Remedy, "kubectl label pvc -n n x etcd_cluster- etcd_recovery-") {
+				t.Errorf("%s, requested %t: %+v", name, requested, w)
+			}
+		}
+	}
+}
+
+// TestConsidersVolumes: the controller lists EtcdClusters only while PVCs of an earlier one may be taken back.
+func TestConsidersVolumes(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		size    int
+		members string
+		edits   []func(*Observed)
+		want    bool
+	}{
+		"nothing was found":                         {3, "", edits(unresponsive), false},
+		"a new cluster beside a PVC":                {3, "", edits(unresponsive, found(KindPVC, "x", "old")), true},
+		"the PVC is requested":                      {3, "", edits(unresponsive, fromVolumes, found(KindPVC, "x", "old")), true},
+		"a cluster that has begun, beside a PVC":    {1, "a:claim", edits(found(KindPVC, "x", "old")), false},
+		"a service of an earlier cluster":           {3, "", edits(unresponsive, fromVolumes, found(KindService, "c", "old")), false},
+		"a PVC that comes late, beside unconfirmed": {3, "", edits(unresponsive, takenBack("x", "old"), found(KindPVC, "y", "old")), true},
+	} {
+		o := observed(t, test.size, test.members, test.edits...)
+		if ConsidersVolumes(&o) != test.want {
+			t.Errorf("%s: %t", name, !test.want)
+		}
+	}
+}
