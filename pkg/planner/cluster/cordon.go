@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"fmt"
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -27,6 +28,33 @@ func mustLeaveNode(cluster *v1beta2.EtcdCluster, pods []Pod, m *Member) bool {
 // that may never exist.
 func replacesOnCordonedNode(o *Observed, m *Member) bool {
 	return mustLeaveNode(o.Cluster, o.Pods, m) && (len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) || findJoiningMember(o.Etcd.Members) != nil || nextPrepared(o) != nil)
+}
+
+// isHeldOnNode is true for a voter that serves on a cordoned node and whose change needs a new pod, as long as its successor
+// has found no node. The new pod may find none either, and with the old one the cluster would stop. An image that
+// changes in place stops nothing.
+func isHeldOnNode(o *Observed, m *Member, due change) bool {
+	pod := podByName(o.Pods, m.Name)
+	newPod := due == recreate || due == reimage && pod != nil && makesNewPod(o, pod)
+	return newPod && m.Health == Healthy && mustLeaveNode(o.Cluster, o.Pods, m) && !replacesOnCordonedNode(o, m)
+}
+
+// findHeldOnNode returns a voter that is not as declared and keeps its pod because of its node, or nil.
+func findHeldOnNode(o *Observed) *Member {
+	for _, m := range listOwnVoters(o.Etcd.Members) {
+		if isHeldOnNode(o, m, changeDue(o, m)) {
+			return m
+		}
+	}
+	return nil
+}
+
+// waitForOtherNode is the plan while a member keeps its pod because of its node.
+func waitForOtherNode(o *Observed, m *Member) Plan {
+	return wait(recheckWaiting, ReasonNoOtherNode,
+		fmt.Sprintf("member %s serves on cordoned node %s and is not as declared. Its pod is not made again before another node takes the pod of its successor",
+			m.Name, podByName(o.Pods, m.Name).Node),
+		leaveNodeRemedy(o.Cluster, o.Pods, o.PVCs, m))
 }
 
 // listOnCordonedNodes returns the voters whose successor needs a pod, in the order of the member list.

@@ -73,9 +73,21 @@ func TestReplaceOnCordonedNode(t *testing.T) {
 
 		{"no node for the pod: the cluster is at rest", 1, "a:claim", edits(cordoned("a"), unschedulable), "steady"},
 		{"no node for the pod: an upgrade goes on", 1, "a:claim", edits(cordoned("a"), unschedulable, wants(next), upgradedPrepared), "rollout: UpgradePod a 3.7.0 outage"},
+		{"no node for the pod: a change of the template leaves the pod that serves", 1, "a:claim,stale", edits(cordoned("a"), unschedulable), "rollout: wait NoOtherNode"},
+		{"no pod looks for a node yet: a change of the template leaves the pod that serves", 1, "a:claim,stale", edits(cordoned("a"), unprepared), "rollout: PreparePodAndPVC c-new, wait NoOtherNode"},
+		{"no node for the pod: an image that needs a new pod leaves the pod that serves", 1, "a:claim", edits(cordoned("a"), unschedulable, wants(next), upgradedPrepared, needsNewPod("a")), "rollout: wait NoOtherNode"},
+		{"no node for the pod: the member on the other node gets its new pod", 2, "a:claim,stale b:claim,stale", edits(cordoned("a"), unschedulable), "rollout: RecreatePod b 3.6.11 outage"},
+		{"no node for the pod: the member on the cordoned node keeps its pod", 2, "a:claim,stale b:claim", edits(cordoned("a"), unschedulable), "rollout: wait NoOtherNode"},
+		{"no node for the pod: a member that does not serve gets its new pod", 2, "a:claim,stale,sick b:claim,leads", edits(cordoned("a"), unschedulable), "rollout: RecreatePod a 3.6.11 outage"},
+		{"uncordoned, the pod is made again", 1, "a:claim,stale", edits(unprepared), "rollout: RecreatePod a 3.6.11 outage"},
 		{"no node for the pod: a defragmentation goes on", 1, "a:claim", edits(cordoned("a"), unschedulable, defragAsked, result("a", isRunning)), "operation: Defragment a asked/a"},
 		{"no node for the pod: the cluster grows when one is found", 3, "a:claim", edits(cordoned("a"), unschedulable), "scale-up: PreparePodAndPVC c-new, wait PodUnschedulable"},
 	})
+}
+
+// needsNewPod has the declared image of a member come with a new pod only.
+func needsNewPod(name string) func(*Observed) {
+	return func(o *Observed) { podByName(o.Pods, name).NeedsNewPod = true }
 }
 
 // upgradedPrepared has the pod of the next member be of the declared version.

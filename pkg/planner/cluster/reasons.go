@@ -155,7 +155,7 @@ const (
 	ReasonMembersUnhealthy Reason = "MembersUnhealthy"
 	// ReasonMissing: the client Service does not exist yet. Ends when it does.
 	ReasonMissing Reason = "Missing"
-	// ReasonNoOtherNode: a member must leave a cordoned node, and no other node takes the pod of its successor. Ends when a node does, or the node is uncordoned.
+	// ReasonNoOtherNode: a member must leave a cordoned node, and no other node takes the pod of its successor. Changes that need a new pod of that member wait. Ends when a node does, or the node is uncordoned.
 	ReasonNoOtherNode Reason = "NoOtherNode"
 	// ReasonNoPod: the member has no pod. Ends when it has one.
 	ReasonNoPod Reason = "NoPod"

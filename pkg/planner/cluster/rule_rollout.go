@@ -26,7 +26,7 @@ func ruleRollout(o *Observed) (Plan, bool) {
 	if plan, waits := awaitRestarts(o, next != nil); waits {
 		return plan, true
 	}
-	held := findHeldByTrust(o)
+	held, cordoned := findHeldByTrust(o), findHeldOnNode(o)
 	switch rewritten := findRewritten(o); {
 	case next != nil:
 		return restart(o, next, target, images), true
@@ -37,6 +37,8 @@ func ruleRollout(o *Observed) (Plan, bool) {
 		return waitForImage(o, mislabeled), true
 	case rejected && nextDue(o, true) != nil:
 		return rejection, true
+	case cordoned != nil:
+		return waitForOtherNode(o, cordoned), true
 	case rewritten != nil:
 		return waitForRewriter(o, podByName(o.Pods, rewritten.Name), rewritten), true
 	default:
@@ -50,7 +52,7 @@ func nextDue(o *Observed, images bool) *Member {
 	var next *Member
 	leader := findLeader(o.Etcd.Members)
 	for _, m := range listVoters(o.Etcd.Members) {
-		if c := changeDue(o, m); c != recreate && (c != reimage || !images) || isHeldByTrust(o, m) {
+		if c := changeDue(o, m); c != recreate && (c != reimage || !images) || isHeldByTrust(o, m) || isHeldOnNode(o, m, c) {
 			continue
 		}
 		if next == nil || rank(o.Pods, m, leader) > rank(o.Pods, next, leader) || isWorse(o.Pods, m, next) {
@@ -190,10 +192,15 @@ func awaitRestarts(o *Observed, more bool) (Plan, bool) {
 func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode RestartMode) Action {
 	pod, v := podByName(o.Pods, m.Name), target.String()
 	switch reimages := changeDueUnrequested(o, m) == reimage; {
-	case reimages && (!pod.NeedsNewPod && !pod.FromPolicy || pvcByName(o.PVCs, m.Name) == nil):
+	case reimages && !makesNewPod(o, pod):
 		return UpgradePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 	case !reimages && !upgrade:
 		v = pod.Version
 	}
 	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
+}
+
+// makesNewPod is true if another image comes with a new pod, on the PVC of the member, and not in place.
+func makesNewPod(o *Observed, p *Pod) bool {
+	return (p.NeedsNewPod || p.FromPolicy) && pvcByName(o.PVCs, p.Name) != nil
 }

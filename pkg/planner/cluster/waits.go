@@ -50,6 +50,7 @@ var Waits = waits.Table{
 	string(ReasonNoBackup):                  waits.New("a backup", waits.User, waits.Soon, "Restore a backup with an EtcdRestore."),
 	string(ReasonRestoreCutover):            waits.New("the recovery member, which a restore has published to clients", waits.Kubernetes, waits.Late, findRecoveryMember),
 	string(ReasonNoLeader):                  waits.New("the election of a leader", waits.Etcd, waits.Late, "Check the network between the members, and the disks of their nodes."),
+	string(ReasonNoOtherNode):               waits.New("a node that takes the successor of a member on a cordoned node", waits.Kubernetes, waits.Late, "Uncordon the node that the message names, or add a node that can take the pod."),
 	string(ReasonOldMembersKept):            waits.New("spec.bootstrap.existing.oldMembers=Remove", waits.User, waits.Late, "Connect all applications to this cluster, then set spec.bootstrap.existing.oldMembers=Remove."),
 	string(ReasonOldPods):                   waits.New("the end of pods of a deleted cluster", waits.Kubernetes, waits.Soon, "Save the data of that pod if nothing else has it. Then delete the pod, if its cluster no longer exists."),
 	string(ReasonPodFailed):                 waits.New("a pod that does not fail before its containers start", waits.User, waits.Soon, "Remove the cause that the message names, such as too little room on the nodes."),
