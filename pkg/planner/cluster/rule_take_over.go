@@ -61,6 +61,9 @@ func ruleTakeOver(o *Observed) (Plan, bool) {
 		if why := whyUnfit(o); why != nil {
 			return Plan{Wait: why, RequeueAfter: recheckWaiting}, true
 		}
+		if m := findBlockingMember(o.Etcd.Members); m != nil && isReplaced(o, m) && nextPrepared(o) != nil {
+			return removeReplacedBesideOld(o, m), true // its successor could not join beside it, as in ruleReplace
+		}
 		return ruleScaleUp(o)
 	}
 	if removesOldMembers(o.Cluster) {
@@ -82,7 +85,8 @@ func replacedBesideOld(o *Observed, own []*Member) *Member {
 	return nil
 }
 
-// removeReplacedBesideOld removes a voter that does not serve, after its successor votes.
+// removeReplacedBesideOld removes a voter that does not serve: after its successor votes, or before, if the successor could
+// not join beside it.
 func removeReplacedBesideOld(o *Observed, m *Member) Plan {
 	switch {
 	case findLeader(o.Etcd.Members) == m:

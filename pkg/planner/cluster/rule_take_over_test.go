@@ -81,6 +81,11 @@ func TestRuleTakeOver(t *testing.T) {
 		{"a voter that does not come back by itself gets a successor", 3, "x:old y:old z:old a:away=10,claim b:claim c:claim", edits(joins), "take-over: AddLearner c-new, AdmitPod c-new[x y z a b c c-new]"},
 		{"a voter that does not come back by itself goes when its successor votes", 3, "x:old y:old z:old a:away=10,claim b:claim c:claim d:claim", edits(joins, budget(3)), "take-over: RemoveMember a Away, DeletePod a, DeletePVC a"},
 		{"a voter that its declaration stops gets a successor", 3, "x:old y:old z:old a:down,stale b c", edits(joins), "take-over: AddLearner c-new, AdmitPod c-new[x y z a b c c-new]"},
+		{"a voter that only responds keeps its successor from joining", 3, "x:old y:old z:old a:claim b:claim c:claim", edits(joins, onlyResponds("a")), "take-over: wait OldMembersKept"},
+		{"a voter that only responds and is to be replaced goes first", 3, "x:old y:old z:old a:claim b:leads,claim c:claim", edits(joins, replaceAsked("a"), onlyResponds("a")), "take-over: RemoveMember a Replaced, DeletePod a, DeletePVC a"},
+		{"a voter that only responds goes before a missing member joins", 3, "x:old y:old z:old a:claim b:leads,claim", edits(joins, replaceAsked("a"), onlyResponds("a")), "take-over: RemoveMember a Replaced, DeletePod a, DeletePVC a"},
+		{"a voter that only responds stays before its successor can join", 3, "x:old y:old z:old a:claim b:leads,claim c:claim", edits(joins, replaceAsked("a"), onlyResponds("a"), unprepared), "take-over: PreparePodAndPVC c-new, wait WaitingForPod"},
+		{"a voter that only responds stays without the request", 3, "x:old y:old z:old a:claim b:leads,claim", edits(joins, onlyResponds("a")), "take-over: wait WaitingForMember"},
 		{"orphans are deleted beside old members", 3, "x:old y:old z:old a b c", edits(joins, func(o *Observed) {
 			o.Pods = append(o.Pods, Pod{Name: "o", UID: "pod-o", Owned: true, Running: true, Version: testVersion, Template: testTemplate})
 		}), "take-over: DeletePod o"},
