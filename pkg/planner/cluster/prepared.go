@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"slices"
 	"strings"
 	"time"
 
@@ -44,6 +45,8 @@ func isLost(o *Observed, m *Member) bool {
 // isUsable is true for a prepared pod that will wait for a member as it is declared now.
 func isUsable(o *Observed, p *Pod) bool {
 	switch {
+	case slices.Contains(o.Record.Removed, p.Name): // as in unusedPVCs
+		return false
 	case isGone(p), p.Running && isOverdue(o.Cluster, o.Now, p), declarationOf(o).isStale(p), isPersistent(o.Cluster) != (preparedPVCByName(o.PreparedPVCs, p.Name) != nil):
 		return false
 	case putsBack(o, p, nil), lacksImageOfPolicy(o.Now, p, patienceForPrepared(o)), !p.Running && isTied(o, p) && o.Now.Sub(p.Made) > patienceForPrepared(o):

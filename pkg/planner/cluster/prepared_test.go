@@ -49,6 +49,11 @@ func unusedPVC(name string) func(*Observed) {
 	}
 }
 
+// wasRemoved has the record name a member that was removed from etcd.
+func wasRemoved(name string) func(*Observed) {
+	return func(o *Observed) { o.Record.Removed = append(o.Record.Removed, name) }
+}
+
 func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 	slow := func(p *Pod) { unscheduled(p); p.Made = testNow.Add(-preparedPatience - time.Second) }
 	checkDecisions(t, []decision{
@@ -88,6 +93,8 @@ func TestPodsArePreparedBeforeTheirMembers(t *testing.T) {
 		{"one that has a node and does not start", 3, "a b", edits(waitingPod("c", slow, func(p *Pod) { p.Waiting, p.Node = "", "n9" })), "scale-up: DeletePrepared c, PreparePod c-new, wait WaitingForPod"},
 		{"one whose image cannot be pulled stays", 3, "a b", edits(waitingPod("c", slow, func(p *Pod) { p.Waiting, p.Node = "ImagePullBackOff: etcd:9", "n9" })), "scale-up: wait ImageNotPulled"},
 		{"a volume whose pod was rejected gets a pod", 3, "a:claim b:claim", edits(unprepared, unusedPVC("c")), "scale-up: PreparePod c, wait WaitingForPod"},
+		{"a volume with the name of a removed member gets no pod", 3, "a:claim b:claim", edits(unprepared, unusedPVC("c"), wasRemoved("c")), "scale-up: DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
+		{"a pod with the name of a removed member gets no member", 3, "a:claim b:claim", edits(unprepared, waitingPod("c"), wasRemoved("c")), "scale-up: DeletePrepared c, DeletePVC c, PreparePodAndPVC c-new, wait WaitingForPod"},
 		{"a PVC that is not needed goes", 3, "a:claim b:claim c:claim", edits(unprepared, unusedPVC("d")), "steady: DeletePVC d"},
 		{"a pod that is not needed goes", 3, "a b c", edits(waitingPod("d")), "steady: DeletePrepared d"},
 		{"a prepared pod goes when the cluster shrinks", 1, "a b", edits(waitingPod("c"), func(o *Observed) { o.PodDisruptionBudget.MinAvailable = 2 }), "scale-down: DeletePrepared c, LabelPod b leaving"},

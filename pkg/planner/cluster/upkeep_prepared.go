@@ -47,9 +47,12 @@ func prepare(o *Observed) []Action {
 		slices.SortStableFunc(kept, func(a, b Pod) int { return cmp.Compare(idle(&a), idle(&b)) })
 		dropped = append(dropped, kept[missing:]...)
 	}
-	unused := unusedPVCs(o)
+	unused, former := unusedPVCs(o)
 	needed := min(len(unused), max(0, missing-len(kept)))
 	actions := dropPrepared(o.PreparedPVCs, dropped, unused[needed:])
+	for i := range former {
+		actions = append(actions, dropPVC(o, &former[i]))
+	}
 	switch {
 	case len(kept) >= missing:
 		return actions
@@ -101,15 +104,19 @@ func idle(p *Pod) int {
 }
 
 // unusedPVCs returns the PVCs that were made for a prepared pod that does not exist, because
-// Kubernetes rejected it or because it was deleted.
-func unusedPVCs(o *Observed) []PVC {
-	var pvcs []PVC
+// Kubernetes rejected it or because it was deleted. Those in former have the name of a member that was removed from etcd, and may
+// hold its data. Kubernetes that was restored from a backup of its own etcd gives such a PVC back. No member gets them.
+func unusedPVCs(o *Observed) (unused, former []PVC) {
 	for _, c := range o.PreparedPVCs {
-		if !c.Terminating && preparedPodByName(o.Prepared, c.Name) == nil && memberByName(o.Etcd.Members, c.Name) == nil && podByName(o.Pods, c.Name) == nil {
-			pvcs = append(pvcs, c)
+		switch {
+		case c.Terminating, preparedPodByName(o.Prepared, c.Name) != nil, memberByName(o.Etcd.Members, c.Name) != nil, podByName(o.Pods, c.Name) != nil:
+		case slices.Contains(o.Record.Removed, c.Name):
+			former = append(former, c)
+		default:
+			unused = append(unused, c)
 		}
 	}
-	return pvcs
+	return unused, former
 }
 
 // dropPrepared deletes prepared pods with their PVCs, and PVCs without pods.
