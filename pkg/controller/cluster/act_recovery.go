@@ -253,7 +253,7 @@ func keepMinor(c *v1beta2.EtcdCluster, pvc *corev1.PersistentVolumeClaim) *v1bet
 	if err == nil && desired.Major() == ran.Major() && desired.Minor() == ran.Minor() {
 		return c
 	}
-	return atVersion(c, ran.String())
+	return atVersion(c, pvc.Annotations[resources.AnnotationVersion]) // its image may not be known by the number alone
 }
 
 // recordRecoveryVersion records on the PVC of the recovery member which version runs on it, before that version does.

@@ -267,6 +267,7 @@ func TestRecoveryMemberKeepsItsMinor(t *testing.T) {
 	}}
 	for name, test := range map[string]struct{ ran, desired, want string }{
 		"the next minor version waits for a rollout": {"3.5.26", "3.6.8", "3.5.26"},
+		"the image has a tag with a suffix":          {"3.5.26-k3s1", "3.6.8", "3.5.26-k3s1"},
 		"an older one cannot read the data":          {"3.6.8", "3.5.26", "3.6.8"},
 		"another patch release may be the cure":      {"3.6.8", "3.6.11", "3.6.11"},
 		"of an older release nothing is known":       {"", "3.6.8", "3.6.8"},

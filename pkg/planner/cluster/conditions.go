@@ -225,15 +225,16 @@ func scaling(o *Observed, _ Plan) v1beta2.ClusterCondition {
 func upgrading(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionUpgrading
 	target := parse(o.Cluster.Spec.Version)
-	low := versionsOf(o).lowest()
+	members := versionsOf(o)
+	low := members.lowest()
 	if target == nil || low == nil {
 		return is(t, corev1.ConditionFalse, ReasonVersionUnknown, "")
 	}
 	for _, m := range listOwnVoters(o.Etcd.Members) {
-		if m.Version != "" && !isSameVersion(m.Version, target) {
+		if runs := members.runs(m); runs != nil && m.Version != "" && !runs.EqualTo(target) {
 			from := low.String()
 			if low.EqualTo(target) {
-				from = m.Version // the others run the declared version
+				from = runs.String() // the others run the declared version
 			}
 			return is(t, corev1.ConditionTrue, ReasonVersionChange, fmt.Sprintf("from %s to %s", from, target))
 		}

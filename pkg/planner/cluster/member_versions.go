@@ -21,20 +21,22 @@ type memberVersions struct {
 	reported []v1beta2.MemberStatus
 	pods     []Pod
 	pvcs     []PVC
+	// desired is the version in the spec.
+	desired string
 }
 
 func versionsOf(o *Observed) memberVersions {
-	return memberVersions{now: o.Now, members: o.Etcd.Members, reported: o.Cluster.Status.MemberStatuses, pods: o.Pods, pvcs: o.PVCs}
+	return memberVersions{now: o.Now, members: o.Etcd.Members, reported: o.Cluster.Status.MemberStatuses, pods: o.Pods, pvcs: o.PVCs, desired: o.Cluster.Spec.Version}
 }
 
 // runs returns the version that a member says it runs, or last said; if it never
 // said one, the version that its pod was made for. It is nil if nothing is known.
 func (v memberVersions) runs(m *Member) *version.Version {
-	if says := parse(m.Version); says != nil {
+	if says := v.declared(m, m.Version); says != nil {
 		return says
 	}
 	if s := reportedMember(v.reported, m); s != nil {
-		if said := parse(s.Version); said != nil {
+		if said := v.declared(m, s.Version); said != nil {
 			return said
 		}
 	}
@@ -42,6 +44,18 @@ func (v memberVersions) runs(m *Member) *version.Version {
 		return parse(p.Version)
 	}
 	return nil
+}
+
+// declared returns what a member says or said as it was declared, because an image is known by that: of its pod, its PVC or
+// the spec, the first one with that release of etcd. It is nil if the member says nothing.
+func (v memberVersions) declared(m *Member, says string) *version.Version {
+	said := parse(says)
+	for _, made := range []*version.Version{podVersion(podByName(v.pods, m.Name)), pvcVersion(pvcByName(v.pvcs, m.Name)), parse(v.desired)} {
+		if isSameRelease(said, made) {
+			return made
+		}
+	}
+	return said
 }
 
 // lowest returns the lowest version that a member runs, or nil if none is known. An
@@ -66,12 +80,12 @@ func (v memberVersions) lowestRun() *version.Version {
 	var low *version.Version
 	for i := range v.members {
 		m := &v.members[i]
-		if says := parse(m.Version); says != nil {
+		if says := v.declared(m, m.Version); says != nil {
 			low = oldest(low, says)
 			continue
 		}
 		if s := reportedMember(v.reported, m); s != nil {
-			low = oldest(low, parse(s.Version))
+			low = oldest(low, v.declared(m, s.Version))
 		}
 		if p := podByName(v.pods, m.Name); p != nil && !p.Unstarted {
 			low = oldest(low, podVersion(p))

@@ -69,7 +69,7 @@ func keepsImage(o *Observed, p *Pod, m *Member) bool {
 	if m == nil {
 		return slices.ContainsFunc(o.Etcd.Members, func(other Member) bool {
 			pod, target := podByName(o.Pods, other.Name), parse(p.Version)
-			return !isGone(pod) && pod.ImageName == p.ImageName && other.Health == Healthy && target != nil && isSameVersion(other.Version, target)
+			return !isGone(pod) && pod.ImageName == p.ImageName && other.Health == Healthy && isSameRelease(parse(other.Version), target)
 		})
 	}
 	fails := m.Health != Healthy && notServedFor(o.Cluster.Status.Conditions, o.Now, m) >= settledAfter

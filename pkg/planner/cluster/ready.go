@@ -150,7 +150,7 @@ func listLacking(o *Observed) []string {
 			lacking = append(lacking, m.Name+" (pod not ready)")
 		case changeDue(o, m) != asDeclared:
 			lacking = append(lacking, m.Name+" (pod not as declared)")
-		case target != nil && m.Version != "" && !isSameVersion(m.Version, target):
+		case target != nil && m.Version != "" && !isSameRelease(parse(m.Version), target):
 			lacking = append(lacking, fmt.Sprintf("%s (runs etcd %s)", m.Name, m.Version))
 		}
 	}

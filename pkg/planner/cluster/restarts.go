@@ -36,7 +36,7 @@ func isRestarting(o *Observed, m *Member) bool {
 // runsOther is true if etcd says another version than its pod was made for.
 func runsOther(p *Pod, m *Member) bool {
 	has, says := parse(p.Version), parse(m.Version)
-	return has != nil && says != nil && (has.Major() != says.Major() || has.Minor() != says.Minor() || has.Patch() != says.Patch())
+	return has != nil && says != nil && !isSameRelease(has, says)
 }
 
 // hasUnrequestedImage is true if something else than the controller and an admission policy has set the

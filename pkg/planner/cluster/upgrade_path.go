@@ -26,8 +26,6 @@ const firstBarredMinor, lastBarredMinor = 5, 6
 // upgradePath is what decides which version may follow the versions that the members run.
 type upgradePath struct {
 	memberVersions
-	// desired is the version in the spec.
-	desired string
 	// log says which entries the log of the etcd with clusterID holds.
 	log       resources.LogRecord
 	clusterID uint64
@@ -36,7 +34,7 @@ type upgradePath struct {
 }
 
 func upgradePathOf(o *Observed) upgradePath {
-	return upgradePath{memberVersions: versionsOf(o), desired: o.Cluster.Spec.Version, log: o.Record.Log, clusterID: clusterIDOf(o), decided: parse(o.Etcd.ClusterVersion)}
+	return upgradePath{memberVersions: versionsOf(o), log: o.Record.Log, clusterID: clusterIDOf(o), decided: parse(o.Etcd.ClusterVersion)}
 }
 
 // clusterIDOf is the cluster ID that members respond with; the recorded one while none responds, such as the only member

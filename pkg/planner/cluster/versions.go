@@ -9,6 +9,7 @@ import (
 	"k8s.io/apimachinery/pkg/util/version"
 	"k8s.io/utils/lru"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 )
 
@@ -84,9 +85,21 @@ func tooEarly(low, target *version.Version) (patch validation.SafePatch, ok bool
 		return patch, false
 	}
 	patch, bound := validation.SafePatchOf(uint64(low.Minor()))
-	return patch, bound && low.LessThan(parse(patch.Version))
+	return patch, bound && parse(v1beta2.EtcdRelease(low.String())).LessThan(parse(patch.Version))
 }
 
+// isSameRelease is true if etcd of both versions reports the same. That is how what a member reports is compared with
+// what was declared: the tag of an image may say more.
+func isSameRelease(a, b *version.Version) bool {
+	switch {
+	case a == nil || b == nil || a.Major() != b.Major() || a.Minor() != b.Minor() || a.Patch() != b.Patch():
+		return false
+	default:
+		return a.PreRelease() == b.PreRelease() || v1beta2.EtcdRelease(a.String()) == v1beta2.EtcdRelease(b.String())
+	}
+}
+
+// isSameVersion is true if both name the same image. It is for versions that were declared.
 func isSameVersion(v string, target *version.Version) bool {
 	parsed := parse(v)
 	return parsed != nil && parsed.EqualTo(target)

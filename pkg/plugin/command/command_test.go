@@ -114,6 +114,8 @@ func TestCheck(t *testing.T) {
 	none.Cluster.Status.LastBackup = nil
 	unconfirmed, future := plugintest.Healthy(), plugintest.Healthy()
 	unconfirmed.Cluster.Status.LastBackup.Unconfirmed = true
+	build := plugintest.Healthy()
+	build.Cluster.Spec.Version = "3.6.16-arm64"
 	future.Cluster.Status.LastBackup.Time = metav1.NewTime(future.Cluster.Status.LastBackup.Time.AddDate(1, 0, 0))
 	for name, c := range map[string]struct {
 		state *plugintest.State
@@ -132,6 +134,7 @@ func TestCheck(t *testing.T) {
 		"backed up, not verified": {unverified, "backed-up main", failure.CodeNotMet, "was not verified"},
 		"not backed up":           {none, "backed-up main", failure.CodeNotMet, "prod/main has no backup. Make one: kubectl etcd backup main -n prod"},
 		"upgraded":                {plugintest.Healthy(), "upgraded main", failure.CodeDone, "spec.version is 3.6.16"},
+		"upgraded to a build":     {build, "upgraded main", failure.CodeDone, "spec.version is 3.6.16-arm64"},
 		"not upgraded":            {plugintest.Upgrading(), "upgraded main", failure.CodeNotMet, "spec.version is 3.6.18, and the lowest version that a member runs is 3.6.16"},
 	} {
 		t.Run(name, func(t *testing.T) {

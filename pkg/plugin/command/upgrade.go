@@ -84,11 +84,17 @@ func minor(version string) string {
 	return strings.Join(parts[:min(2, len(parts))], ".")
 }
 
+// isVersion is true if both name the same image.
 func isVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
+
+// isRelease is true if a member that reports a version runs what was declared. The tag of an image may say more.
+func isRelease(reported, declared string) bool {
+	return v1beta2.EtcdRelease(reported) == v1beta2.EtcdRelease(declared)
+}
 
 // isUpgraded is true once every member runs the version in the spec.
 func isUpgraded(cluster *v1beta2.EtcdCluster) bool {
-	return cluster.Status.ObservedGeneration >= cluster.Generation && isVersion(cluster.Status.CurrentVersion, cluster.Spec.Version) &&
+	return cluster.Status.ObservedGeneration >= cluster.Generation && isRelease(cluster.Status.CurrentVersion, cluster.Spec.Version) &&
 		report.ConditionOf(cluster, v1beta2.ClusterConditionUpgrading).Status == corev1.ConditionFalse
 }
 
@@ -99,7 +105,7 @@ func lookAtUpgrade(t *target, cluster *v1beta2.EtcdCluster, version string) (sta
 	}
 	step := progress.Step{Total: int64(ptr.Deref(cluster.Spec.Replicas, 0)), Text: waitsFor(cluster)}
 	for i := range cluster.Status.MemberStatuses {
-		if isVersion(cluster.Status.MemberStatuses[i].Version, version) {
+		if isRelease(cluster.Status.MemberStatuses[i].Version, version) {
 			step.Done++
 		}
 	}

@@ -63,11 +63,16 @@ func withoutColors(text string) string {
 
 func TestSummary(t *testing.T) {
 	for name, want := range map[string]string{
-		"healthy":   "prod/main  Healthy  etcd 3.6.16  voters: 3 of 3 serve, fault tolerance 1, leader main-a7k2",
-		"degraded":  "prod/main  Degraded  etcd 3.6.16  voters: 2 of 3 serve, fault tolerance 0, leader main-a7k2  2 of 3 voters serve; main-q3m8 does not respond",
-		"upgrading": "prod/main  Healthy  etcd 3.6.16 to 3.6.18, 1 of 3 members run it  voters: 3 of 3 serve, fault tolerance 1, leader main-a7k2",
+		"healthy":              "prod/main  Healthy  etcd 3.6.16  voters: 3 of 3 serve, fault tolerance 1, leader main-a7k2",
+		"degraded":             "prod/main  Degraded  etcd 3.6.16  voters: 2 of 3 serve, fault tolerance 0, leader main-a7k2  2 of 3 voters serve; main-q3m8 does not respond",
+		"upgrading":            "prod/main  Healthy  etcd 3.6.16 to 3.6.18, 1 of 3 members run it  voters: 3 of 3 serve, fault tolerance 1, leader main-a7k2",
+		"upgrading to a build": "prod/main  Healthy  etcd 3.6.16 to 3.6.18-arm64, 1 of 3 members run it  voters: 3 of 3 serve, fault tolerance 1, leader main-a7k2",
+		"another build":        "prod/main  Healthy  etcd 3.6.16 to 3.6.16-arm64  voters: 3 of 3 serve, fault tolerance 1, leader main-a7k2",
 	} {
-		state := plugintest.States()[name]
+		states := plugintest.States()
+		states["upgrading to a build"], states["another build"] = plugintest.Upgrading(), plugintest.Healthy()
+		states["upgrading to a build"].Cluster.Spec.Version, states["another build"].Cluster.Spec.Version = "3.6.18-arm64", "3.6.16-arm64"
+		state := states[name]
 		got := render.Summary(&report.Status{
 			Namespace: "prod", Name: "main", Verdict: state.Health.Verdict, Message: state.Health.Message, Live: true, Cluster: state.Cluster, Health: state.Health,
 		})

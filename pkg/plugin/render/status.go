@@ -133,10 +133,14 @@ func versions(s *report.Status) string {
 	if current == target || target == "" {
 		return current
 	}
+	release := v1beta2.EtcdRelease(target)
+	if v1beta2.EtcdRelease(current) == release {
+		return fmt.Sprintf("%s to %s", current, target) // members report the same in both images
+	}
 	done, all := 0, 0
 	for _, m := range report.Members(s) {
 		all++
-		if m.Version == target {
+		if v1beta2.EtcdRelease(m.Version) == release {
 			done++
 		}
 	}

@@ -7,7 +7,6 @@ import (
 	"slices"
 	"strings"
 
-	"github.com/Masterminds/semver/v3"
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/equality"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
@@ -59,7 +58,7 @@ func validateVersionChange(version string, oldCluster *v1beta2.EtcdCluster, path
 	case to.Minor() == from.Minor():
 		return nil
 	}
-	if patch, bound := SafePatchOf(from.Minor()); bound && from.LessThan(semver.MustParse(patch.Version)) {
+	if patch, bound := SafePatchOf(from.Minor()); bound && isBefore(from, patch) {
 		return field.ErrorList{invalid(path, version,
 			"must not be above %d.%d while the members run %s: %s; upgrade to %s or a later %d.%d first and wait until it is done",
 			from.Major(), from.Minor(), from, patch.Because, patch.Version, from.Major(), from.Minor())}

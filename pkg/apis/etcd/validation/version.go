@@ -11,6 +11,8 @@ import (
 	"github.com/Masterminds/semver/v3"
 	utilvalidation "k8s.io/apimachinery/pkg/util/validation"
 	"k8s.io/apimachinery/pkg/util/validation/field"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 const (
@@ -38,6 +40,12 @@ var safePatches = map[uint64]SafePatch{
 func SafePatchOf(minor uint64) (patch SafePatch, ok bool) {
 	patch, ok = safePatches[minor]
 	return patch, ok
+}
+
+// isBefore is true if etcd of a version is older than a patch release. The suffix of a build makes it no older.
+func isBefore(version *semver.Version, patch SafePatch) bool {
+	release, err := semver.StrictNewVersion(v1beta2.EtcdRelease(version.String()))
+	return err == nil && release.LessThan(semver.MustParse(patch.Version))
 }
 
 // parseVersion reads X.Y.Z with an optional leading v and an optional pre-release.
