@@ -21,18 +21,6 @@ const (
 	dataDir    = dataMount + "/data"
 )
 
-// SnapshotCount is after how many entries of its log a member of c that runs a minor
-// version of etcd 3 makes a snapshot.
-func SnapshotCount(c *v1beta2.EtcdCluster, minor uint) uint64 {
-	if e := c.Spec.Etcd; e != nil && e.SnapshotCount != nil && *e.SnapshotCount > 0 {
-		return uint64(*e.SnapshotCount)
-	}
-	if minor < 6 {
-		return 100000
-	}
-	return 10000
-}
-
 // command returns what the container of a member runs. It is an argument list: no
 // value can end its argument or reach a shell. Flags of the user come last.
 func command(c *v1beta2.EtcdCluster, m MemberPod) []string {

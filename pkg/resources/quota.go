@@ -65,7 +65,7 @@ func number(pod *corev1.Pod, flag string, otherwise int64) int64 {
 	}
 	text := ""
 	for _, v := range pod.Spec.Containers[i].Env {
-		if v.Name == "ETCD_"+strings.ToUpper(strings.ReplaceAll(flag, "-", "_")) {
+		if v.Name == variableOf(flag) {
 			text = v.Value
 		}
 	}

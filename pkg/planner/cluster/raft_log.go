@@ -13,8 +13,6 @@ import (
 )
 
 const (
-	// catchUpEntries are what a leader keeps in memory for members that lag.
-	catchUpEntries = 5000
 	// logSlack is for snapshots that are made beside the log, and for what an earlier leader
 	// had not committed yet.
 	logSlack = 500
@@ -62,9 +60,9 @@ func prepareLog(o *Observed, low *version.Version) Plan {
 // 3.6 on a leader keeps dropping what it need not keep in memory; older versions do so
 // when they make a snapshot.
 func logDistance(cluster *v1beta2.EtcdCluster, minor uint) uint64 {
-	count := resources.SnapshotCount(cluster, minor)
+	count, catchUp := resources.SnapshotCount(cluster, minor), resources.CatchUpEntries(cluster)
 	if minor < lastBarredMinor {
-		return count + catchUpEntries + logSlack
+		return count + catchUp + logSlack
 	}
-	return max(count, catchUpEntries) + logSlack
+	return max(count, catchUp) + logSlack
 }

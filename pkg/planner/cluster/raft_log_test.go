@@ -6,6 +6,7 @@ package cluster
 import (
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -34,6 +35,14 @@ func TestPrepareLog(t *testing.T) {
 	counts := func(n int64) func(*Observed) {
 		return func(o *Observed) { o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{SnapshotCount: ptr.To(n)} }
 	}
+	variable := func(name, value string) func(*Observed) {
+		return func(o *Observed) {
+			o.Cluster.Spec.Pod = &v1beta2.PodPolicy{EtcdEnv: []corev1.EnvVar{{Name: name, Value: value}}}
+		}
+	}
+	flag := func(arg string) func(*Observed) {
+		return func(o *Observed) { o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{ExtraArgs: []string{arg}} }
+	}
 	begun := resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Index: 100}
 	done := resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Readable: true}
 	other := resources.LogRecord{ClusterID: "bad", Minor: 6, Readable: true}
@@ -49,6 +58,11 @@ func TestPrepareLog(t *testing.T) {
 		{"every member must have come so far", 3, "a b c", edits(up, logIs(begun, 10600), lags(2, 1)), "rollout: wait PreparingLog"},
 		{"the record says that the log is readable when every member has come so far", 3, "a b c", edits(up, logIs(begun, 10600)), "rollout: RecordLog c0ffee 3.6 100 true, wait PreparingLog"},
 		{"snapshots that come late take longer", 3, "a b c", edits(up, counts(50000), logIs(begun, 10600)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"a variable delays the snapshots", 3, "a b c", edits(up, variable("ETCD_SNAPSHOT_COUNT", "50000"), logIs(begun, 10600)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"a flag and a variable: the larger one counts", 3, "a b c", edits(up, counts(100), variable("ETCD_SNAPSHOT_COUNT", "50000"), logIs(begun, 10600)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"a leader keeps more in memory by a flag", 3, "a b c", edits(up, flag("--snapshot-catchup-entries=20000"), logIs(begun, 20599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
+		{"a leader of 3.5 keeps more in memory by a flag", 3, old, edits(flag("--experimental-snapshot-catchup-entries=20000"), logIs(fromOld, 120599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
+		{"a leader keeps more in memory by a variable", 3, "a b c", edits(up, variable("ETCD_SNAPSHOT_CATCHUP_ENTRIES", "20000"), logIs(begun, 20599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
 		{"what a leader keeps in memory must be past, too", 3, "a b c", edits(up, counts(100), logIs(begun, 5599)), "rollout: ForceSnapshot 1, wait PreparingLog"},
 		{"not while one does not respond", 3, "a b c:sick", edits(up, logIs(resources.LogRecord{}, 120)), "rollout: wait PreparingLog"},
 		{"the log is not recorded as readable while one member cannot be reached", 3, "a b c:unknown", edits(up, logIs(begun, 10600)), "rollout: wait PreparingLog"},
