@@ -16,13 +16,13 @@ const defaultCatchUpEntries = 5000
 // SnapshotCount is after how many entries of its log a member of c that runs a minor version of etcd 3 makes a
 // snapshot.
 func SnapshotCount(c *v1beta2.EtcdCluster, minor uint) uint64 {
-	declared := largestOption(c, "snapshot-count")
+	desired := largestOption(c, "snapshot-count")
 	if e := c.Spec.Etcd; e != nil && e.SnapshotCount != nil && *e.SnapshotCount > 0 {
-		declared = max(declared, uint64(*e.SnapshotCount))
+		desired = max(desired, uint64(*e.SnapshotCount))
 	}
 	switch {
-	case declared > 0:
-		return declared
+	case desired > 0:
+		return desired
 	case minor < 6:
 		return 100000
 	default:

@@ -32,11 +32,11 @@ func versionsOf(o *Observed) memberVersions {
 // runs returns the version that a member says it runs, or last said; if it never
 // said one, the version that its pod was made for. It is nil if nothing is known.
 func (v memberVersions) runs(m *Member) *version.Version {
-	if says := v.declared(m, m.Version); says != nil {
+	if says := v.tagged(m, m.Version); says != nil {
 		return says
 	}
 	if s := reportedMember(v.reported, m); s != nil {
-		if said := v.declared(m, s.Version); said != nil {
+		if said := v.tagged(m, s.Version); said != nil {
 			return said
 		}
 	}
@@ -46,9 +46,9 @@ func (v memberVersions) runs(m *Member) *version.Version {
 	return nil
 }
 
-// declared returns what a member says or said as it was declared, because an image is known by that: of its pod, its PVC or
-// the spec, the first one with that release of etcd. It is nil if the member says nothing.
-func (v memberVersions) declared(m *Member, says string) *version.Version {
+// tagged returns what a member says or said with the tag of its image: that of its pod, its PVC or the spec, whichever is
+// first of that release of etcd. Only the tag finds the image again. It is nil if the member says nothing.
+func (v memberVersions) tagged(m *Member, says string) *version.Version {
 	said := parse(says)
 	for _, made := range []*version.Version{podVersion(podByName(v.pods, m.Name)), pvcVersion(pvcByName(v.pvcs, m.Name)), parse(v.desired)} {
 		if isSameRelease(said, made) {
@@ -80,12 +80,12 @@ func (v memberVersions) lowestRun() *version.Version {
 	var low *version.Version
 	for i := range v.members {
 		m := &v.members[i]
-		if says := v.declared(m, m.Version); says != nil {
+		if says := v.tagged(m, m.Version); says != nil {
 			low = oldest(low, says)
 			continue
 		}
 		if s := reportedMember(v.reported, m); s != nil {
-			low = oldest(low, v.declared(m, s.Version))
+			low = oldest(low, v.tagged(m, s.Version))
 		}
 		if p := podByName(v.pods, m.Name); p != nil && !p.Unstarted {
 			low = oldest(low, podVersion(p))

@@ -87,9 +87,9 @@ func minor(version string) string {
 // isVersion is true if both name the same image.
 func isVersion(a, b string) bool { return strings.TrimPrefix(a, "v") == strings.TrimPrefix(b, "v") }
 
-// isRelease is true if a member that reports a version runs what was declared. The tag of an image may say more.
-func isRelease(reported, declared string) bool {
-	return v1beta2.EtcdRelease(reported) == v1beta2.EtcdRelease(declared)
+// isRelease is true if a member that reports a version runs the desired one. The tag of an image may say more.
+func isRelease(reported, desired string) bool {
+	return v1beta2.EtcdRelease(reported) == v1beta2.EtcdRelease(desired)
 }
 
 // isUpgraded is true once every member runs the version in the spec.
