@@ -32,15 +32,3 @@ func onCordonedNode(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	}
 	return is(t, corev1.ConditionTrue, ReasonReplacingMember, message+". The pod of the next member is being created on another node.")
 }
-
-// leaveNodeRemedy says what a user can do about a member whose successor finds no node.
-func leaveNodeRemedy(cluster *v1beta2.EtcdCluster, pods []Pod, pvcs []PVC, m *Member) string {
-	remedy := "Uncordon node " + podByName(pods, m.Name).Node + ", or add a node that can take the pod. "
-	if pvcByName(pvcs, m.Name) != nil {
-		return remedy + "Or delete pod " + m.Name + " and accept that the cluster does not serve until a node takes the pod with its volume."
-	}
-	if desiredSize(cluster) == 1 {
-		return remedy + "Do not delete pod " + m.Name + ": the only copy of the data is in it. Make a backup first."
-	}
-	return remedy + "Do not delete pod " + m.Name + ": its data goes with it, and the quorum needs both members."
-}

@@ -4,7 +4,6 @@
 package cluster
 
 import (
-	"fmt"
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -49,14 +48,6 @@ func findHeldOnNode(o *Observed) *Member {
 	return nil
 }
 
-// waitForOtherNode is the plan while a member keeps its pod because of its node.
-func waitForOtherNode(o *Observed, m *Member) Plan {
-	return wait(recheckWaiting, ReasonNoOtherNode,
-		fmt.Sprintf("member %s serves on cordoned node %s and is not as declared. Its pod is not made again before another node takes the pod of its successor",
-			m.Name, podByName(o.Pods, m.Name).Node),
-		leaveNodeRemedy(o.Cluster, o.Pods, o.PVCs, m))
-}
-
 // listOnCordonedNodes returns the voters whose successor needs a pod, in the order of the member list.
 func listOnCordonedNodes(cluster *v1beta2.EtcdCluster, members []Member, pods []Pod) []*Member {
 	var list []*Member
@@ -77,4 +68,16 @@ func room(o *Observed) int {
 		return 1
 	}
 	return 0
+}
+
+// leaveNodeRemedy says what a user can do about a member whose successor finds no node.
+func leaveNodeRemedy(cluster *v1beta2.EtcdCluster, pods []Pod, pvcs []PVC, m *Member) string {
+	remedy := "Uncordon node " + podByName(pods, m.Name).Node + ", or add a node that can take the pod. "
+	if pvcByName(pvcs, m.Name) != nil {
+		return remedy + "Or delete pod " + m.Name + " and accept that the cluster does not serve until a node takes the pod with its volume."
+	}
+	if desiredSize(cluster) == 1 {
+		return remedy + "Do not delete pod " + m.Name + ": the only copy of the data is in it. Make a backup first."
+	}
+	return remedy + "Do not delete pod " + m.Name + ": its data goes with it, and the quorum needs both members."
 }

@@ -111,3 +111,8 @@ func isHeldByTrust(o *Observed, m *Member) bool {
 	reason, _, _ := certificateInput(o).HoldRestart(m.Name)
 	return reason != ""
 }
+
+// makesNewPod is true if another image comes with a new pod, on the PVC of the member, and not in place.
+func makesNewPod(o *Observed, p *Pod) bool {
+	return (p.NeedsNewPod || p.FromPolicy) && pvcByName(o.PVCs, p.Name) != nil
+}

@@ -363,3 +363,11 @@ type Found struct {
 	// MayFill is true for a pod in which etcd would start without data on an empty directory.
 	MayFill bool
 }
+
+// Source tells of the EtcdCluster whose data is on a PVC that was found.
+type Source struct {
+	// Exists is its namespace and name if it still exists, or if another one of its name in its namespace may have its data.
+	Exists string
+	// Unchecked is true if the controller may not read whether it does.
+	Unchecked bool
+}

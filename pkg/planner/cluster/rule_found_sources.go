@@ -12,14 +12,6 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// Source tells of the EtcdCluster whose data is on a PVC that was found.
-type Source struct {
-	// Exists is its namespace and name if it still exists, or if another one of its name in its namespace may have its data.
-	Exists string
-	// Unchecked is true if the controller may not read whether it does.
-	Unchecked bool
-}
-
 // ConsidersVolumes is true if the rule for found volumes decides about PVCs of an earlier cluster.
 func ConsidersVolumes(o *Observed) bool {
 	return len(foundVolumes(o.Found)) > 0 && (takesBack(o) || !beginsOtherwise(o) && !takesOver(o.Cluster) && !hasBegun(o))

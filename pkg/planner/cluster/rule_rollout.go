@@ -200,7 +200,10 @@ func renew(o *Observed, m *Member, target *version.Version, upgrade bool, mode R
 	return RecreatePod{Name: pod.Name, UID: pod.UID, Version: v, Mode: mode}
 }
 
-// makesNewPod is true if another image comes with a new pod, on the PVC of the member, and not in place.
-func makesNewPod(o *Observed, p *Pod) bool {
-	return (p.NeedsNewPod || p.FromPolicy) && pvcByName(o.PVCs, p.Name) != nil
+// waitForOtherNode is the plan while a member keeps its pod because of its node.
+func waitForOtherNode(o *Observed, m *Member) Plan {
+	return wait(recheckWaiting, ReasonNoOtherNode,
+		fmt.Sprintf("member %s serves on cordoned node %s and is not as declared. Its pod is not made again before another node takes the pod of its successor",
+			m.Name, podByName(o.Pods, m.Name).Node),
+		leaveNodeRemedy(o.Cluster, o.Pods, o.PVCs, m))
 }
