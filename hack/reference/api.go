@@ -25,12 +25,7 @@ Group ` + "`etcd.database.coreos.com`, version `v1beta2`" + `. The same texts ar
 their meaning says otherwise. How the kinds work together: [architecture](../architecture.md).
 
 `)
-	var files []*file
-	for _, f := range s.files {
-		if f.dir == apiDir && strings.Contains(f.path, "/types_") {
-			files = append(files, f)
-		}
-	}
+	files := s.typeFiles()
 	for _, kind := range []string{"EtcdCluster", "EtcdBackup", "EtcdRestore"} {
 		fmt.Fprintf(&b, "- [%s](#%s)\n", kind, strings.ToLower(kind))
 	}
@@ -48,6 +43,22 @@ their meaning says otherwise. How the kinds work together: [architecture](../arc
 		}
 	}
 	return b.String()
+}
+
+// typeFiles are the files whose types the page lists. A type in another file is written as one value, such as a text.
+func (s *source) typeFiles() []*file {
+	var files []*file
+	for _, f := range s.files {
+		if f.dir == apiDir && strings.Contains(f.path, "/types_") {
+			files = append(files, f)
+		}
+	}
+	return files
+}
+
+// isListed is true for a type that the page lists.
+func (s *source) isListed(name string) bool {
+	return slices.ContainsFunc(s.typeFiles(), func(f *file) bool { return f.tree.Scope.Lookup(name) != nil })
 }
 
 // order puts the clusters first.
@@ -115,7 +126,7 @@ func (s *source) valuesOf(typ string) []*constant {
 func (s *source) typeLink(e ast.Expr) string {
 	switch e := e.(type) {
 	case *ast.Ident:
-		if _, ours := s.docs[apiDir+"."+e.Name]; ours {
+		if s.isListed(e.Name) {
 			return "[" + e.Name + "](#" + strings.ToLower(e.Name) + ")"
 		}
 		return e.Name

@@ -146,7 +146,7 @@ func TestLastBackup(t *testing.T) {
 		},
 		"the first one after a restore":                           {known: &v1beta2.LastBackup{Name: "s", Time: at(5), Revision: 5}, backups: []*v1beta2.EtcdBackup{scheduled("s", 12, 9, 7, 5)}, restores: restored("s", 5), want: "s of 12"},
 		"not one of replaced data that a wrong clock dates after": {backups: []*v1beta2.EtcdBackup{made("a", 5), made("y", 12)}, restores: raised(8), want: "a"},
-		"nor if the status already names it": {
+		"not one of replaced data that the status already names": {
 			known: &v1beta2.LastBackup{Name: "y", Time: at(12), Revision: 12}, backups: []*v1beta2.EtcdBackup{made("a", 5), since(made("y", 12), 9)}, restores: raised(8), want: "a",
 		},
 		"one of the data that a restore has raised":          {backups: []*v1beta2.EtcdBackup{made("a", 5), made("y", 12)}, restores: raised(7), want: "y"},

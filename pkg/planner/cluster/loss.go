@@ -18,7 +18,7 @@ func isPermanentlyLost(o *Observed) bool {
 // not respond turns out not to be ready.
 func HasPermanentLoss(o *Observed) bool { return isPermanentlyLost(o) }
 
-// HasCertainLoss is true if it is certain that the quorum is lost, for good or not.
+// HasCertainLoss is true if it is certain that the quorum is lost, permanently or not.
 func HasCertainLoss(o *Observed) bool {
 	return !o.Etcd.Linearizable && isBootstrapped(o) && desiredSize(o.Cluster) != 0 && diagnoseQuorumLoss(o).Certain
 }
