@@ -30,15 +30,9 @@ their meaning says otherwise. How the kinds work together: [architecture](../arc
 		fmt.Fprintf(&b, "- [%s](#%s)\n", kind, strings.ToLower(kind))
 	}
 	for _, f := range order(files) {
-		for _, decl := range f.tree.Decls {
-			d, ok := decl.(*ast.GenDecl)
-			if !ok {
-				continue
-			}
-			for _, spec := range d.Specs {
-				if t, ok := spec.(*ast.TypeSpec); ok && !strings.HasSuffix(t.Name.Name, "List") {
-					s.writeType(&b, t)
-				}
+		for _, t := range f.types() {
+			if !strings.HasSuffix(t.Name.Name, "List") {
+				s.writeType(&b, t)
 			}
 		}
 	}
@@ -58,7 +52,26 @@ func (s *source) typeFiles() []*file {
 
 // isListed is true for a type that the page lists.
 func (s *source) isListed(name string) bool {
-	return slices.ContainsFunc(s.typeFiles(), func(f *file) bool { return f.tree.Scope.Lookup(name) != nil })
+	return slices.ContainsFunc(s.typeFiles(), func(f *file) bool {
+		return slices.ContainsFunc(f.types(), func(t *ast.TypeSpec) bool { return t.Name.Name == name })
+	})
+}
+
+// types are the types that the file declares.
+func (f *file) types() []*ast.TypeSpec {
+	var types []*ast.TypeSpec
+	for _, decl := range f.tree.Decls {
+		d, ok := decl.(*ast.GenDecl)
+		if !ok {
+			continue
+		}
+		for _, spec := range d.Specs {
+			if t, ok := spec.(*ast.TypeSpec); ok {
+				types = append(types, t)
+			}
+		}
+	}
+	return types
 }
 
 // order puts the clusters first.
