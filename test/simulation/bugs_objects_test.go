@@ -144,6 +144,7 @@ func ordinals(m *manager.Manager, c cluster.Config) cluster.Config {
 	}
 	c.Objects = usedPVCs{c.Objects}
 	return deciding(func(_ *manager.Manager, _ cluster.Config, o planner.Observed, decide decider) planner.Plan {
+		o.Record.Removed = nil // no prepared pod keeps the name of a removed member
 		if o.Etcd.Linearizable {
 			o.PVCs = slices.DeleteFunc(slices.Clone(o.PVCs), func(pvc planner.PVC) bool {
 				return !slices.Contains(namesOf(o), pvc.Name)
