@@ -105,7 +105,7 @@ const (
 	registration = "APIService//v1beta2.etcd.database.coreos.com"
 	certificate  = "Certificate/etcd-operator-system/etcd-operator-apiserver"
 
-	ownCertificate = "apiserver: {servingCertificate: {secretName: mine, caBundle: PEM}}"
+	ownCertificate = "{apiserver: {servingCertificate: {secretName: mine}}, apiService: {annotations: {cert-manager.io/inject-ca-from-secret: etcd-operator-system/mine}}}"
 	issued         = "{apiserver: {servingCertificate: {issuerRef: {name: ca}}}, apiService: {annotations: {team: data}}}"
 )
 
@@ -237,7 +237,6 @@ func apiServerValues() valueCase {
 			{set: ownCertificate, object: apiServer, field: inContainer + "args.4", want: "--tls-cert-file=/etc/etcd-operator-serving/tls.crt"},
 			{set: ownCertificate, object: apiServer, field: inPod + "volumes.2.secret", want: "{secretName: mine, defaultMode: 288}"},
 		},
-		"apiserver.servingCertificate.caBundle": {{set: ownCertificate, object: registration, field: "spec.caBundle", want: "UEVN"}},
 		"apiserver.servingCertificate.issuerRef": {
 			{set: issued, object: registration, field: "metadata.annotations", want: "{cert-manager.io/inject-ca-from: etcd-operator-system/etcd-operator-apiserver, team: data}"},
 			{set: issued, object: certificate, field: "spec", want: "{secretName: etcd-operator-apiserver-serving, usages: [server auth], issuerRef: {name: ca}, " +

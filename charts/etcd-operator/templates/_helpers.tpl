@@ -74,11 +74,9 @@ node that is lost, which is replaced after half a minute then. */}}
 {{- end }}
 {{- $serving := $server.servingCertificate -}}
 {{- $injected := keys .Values.apiService.annotations | join "," | contains "cert-manager.io/inject-" -}}
-{{- if and $serving.secretName (not (or $serving.caBundle $serving.issuerRef $injected)) }}
-{{- fail "apiserver.servingCertificate.secretName is set and nothing says which CA has signed that certificate: the kube-apiserver would not trust the API server. Set apiserver.servingCertificate.caBundle, or issuerRef there, or an annotation in apiService.annotations with which cert-manager writes the CA" }}
-{{- end }}
-{{- if and $serving.caBundle (or $serving.issuerRef (not $serving.secretName)) }}
-{{- fail "apiserver.servingCertificate.caBundle is the CA of the certificate in apiserver.servingCertificate.secretName: with issuerRef cert-manager writes the CA, and without both the API server does. Set secretName, or leave caBundle empty" }}
+{{- /* Former API servers write their own CA until they end, so something must write the new CA again. */}}
+{{- if and $serving.secretName (not (or $serving.issuerRef $injected)) }}
+{{- fail "apiserver.servingCertificate.secretName is set and nothing writes the CA of that certificate into the APIService: the kube-apiserver would not trust the API server. Set issuerRef, too, or give apiService.annotations the annotation cert-manager.io/inject-ca-from-secret" }}
 {{- end }}
 {{- end }}
 

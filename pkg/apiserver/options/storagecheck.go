@@ -34,8 +34,9 @@ import (
 
 // ErrStorageLost means that the storage is empty although members of EtcdClusters exist. If the
 // server served it, garbage collection would delete the pods and Services of these members.
-var ErrStorageLost = errors.New("the storage is empty, but members of EtcdClusters exist, whose pods Kubernetes would delete. " +
-	"Use the storage with these EtcdClusters, or restore the data of the API server. To let Kubernetes delete the pods, set --allow-empty-storage (PVCs stay)")
+var ErrStorageLost = errors.New("the storage is empty, but members of EtcdClusters exist, or PVCs of theirs; Kubernetes would delete the pods. " +
+	"Use the storage with these EtcdClusters, or restore the data of the API server. To let Kubernetes delete the pods, or if the PVCs come from another Kubernetes cluster, " +
+	"start once with --allow-empty-storage (PVCs stay), and then remove the flag")
 
 const (
 	// memberLookupInterval and memberLookupTimeout are how often and for how long a failed lookup

@@ -223,7 +223,7 @@ func cleanUpOldPVCs(ctx context.Context, r *run, a planner.CleanUpOldPVCs) error
 			err = deleteOrReleasePVC(ctx, r, pvc)
 		}
 		if kept && err == nil {
-			warning(r, EventPVCKept, "PVC %s of old member %s is kept, because it may hold data that the cluster does not have. Delete the PVC when all members of the cluster serve and you do not need that data", name, name)
+			warning(r, EventPVCKept, "PVC %s of old member %s is kept, because it may hold data that the cluster does not have. Delete the PVC when all members of the cluster serve and you do not need that data. If a quota keeps members from joining until then, make a backup and copy this data first", name, name)
 		}
 		if err != nil && !isNotFound(err) {
 			failed = append(failed, reconcile.StaleOnConflict(err))

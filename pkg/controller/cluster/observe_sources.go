@@ -14,7 +14,11 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// observeSources looks whether the clusters still exist whose PVCs were found.
+// mostSources bounds the lists of one observation. The PVCs of one cluster name one source. Users of the namespace can write
+// other sources on PVCs, and each one costs a list of all EtcdClusters.
+const mostSources = 4
+
+// observeSources looks whether the clusters still exist whose PVCs were found. Those beyond the bound count as ones that may.
 func observeSources(ctx context.Context, r *run) error {
 	if !planner.ConsidersVolumes(&r.seen.Observed) {
 		return nil
@@ -26,7 +30,9 @@ func observeSources(ctx context.Context, r *run) error {
 			continue
 		}
 		key := [2]string{f.ClusterUID, f.ClusterNamespace}
-		if _, is := known[key]; !is {
+		if _, is := known[key]; !is && len(known) >= mostSources {
+			known[key] = planner.Source{Unchecked: true}
+		} else if !is {
 			source, err := findSource(ctx, r, f.ClusterUID, f.ClusterNamespace)
 			if err != nil {
 				return err

@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -100,6 +101,17 @@ func TestObserveSources(t *testing.T) {
 		if want := f.Name == "c-x"; (f.Source.Exists == "prod/c") != want {
 			t.Errorf("PVC %s: %+v", f.Name, f.Source)
 		}
+	}
+	for i := range 2 * mostSources {
+		s.observeMark(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
+			Name: fmt.Sprint("c-", i), Labels: resources.Labels("c"), Annotations: map[string]string{resources.AnnotationClusterUID: fmt.Sprint("forged-", i)},
+		}})
+	}
+	if err := observeSources(t.Context(), r); err != nil {
+		t.Fatal(err)
+	}
+	if last := s.Found[len(s.Found)-1]; !last.Source.Unchecked {
+		t.Errorf("each source that a PVC names is looked up: %+v", last.Source)
 	}
 	lists.broken = errors.New("the API does not respond")
 	r.Objects = lists

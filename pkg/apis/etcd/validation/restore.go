@@ -4,10 +4,11 @@
 package validation
 
 import (
-	"k8s.io/apimachinery/pkg/api/equality"
+	"k8s.io/apimachinery/pkg/api/resource"
 	apivalidation "k8s.io/apimachinery/pkg/api/validation"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	metav1validation "k8s.io/apimachinery/pkg/apis/meta/v1/validation"
+	"k8s.io/apimachinery/pkg/conversion"
 	"k8s.io/apimachinery/pkg/util/validation/field"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -115,12 +116,20 @@ func validateTemplateMeta(meta *metav1.ObjectMeta, restore *v1beta2.EtcdRestore,
 	return errs
 }
 
+// equalities compares durations by what they mean. An object that an earlier release stored has not the text that its
+// manifest has.
+var equalities = conversion.EqualitiesOrDie(
+	func(a, b v1beta2.Duration) bool { return a.Duration == b.Duration },
+	func(a, b resource.Quantity) bool { return a.Cmp(b) == 0 },
+	func(a, b metav1.Time) bool { return a.Equal(&b) },
+)
+
 // ValidateEtcdRestoreUpdate returns what is wrong with an update of oldRestore to
 // newRestore.
 func ValidateEtcdRestoreUpdate(newRestore, oldRestore *v1beta2.EtcdRestore) field.ErrorList {
 	errs := apivalidation.ValidateObjectMetaUpdate(&newRestore.ObjectMeta, &oldRestore.ObjectMeta, field.NewPath("metadata"))
 	errs = append(errs, ratchet(newRestore, oldRestore, validateRestore)...)
-	if isMeasurable(errs) && !equality.Semantic.DeepEqual(newRestore.Spec, oldRestore.Spec) {
+	if isMeasurable(errs) && !equalities.DeepEqual(newRestore.Spec, oldRestore.Spec) {
 		errs = append(errs, forbidden(field.NewPath("spec"), "may not change, because a restore happens once; make another EtcdRestore"))
 	}
 	return bounded(errs)

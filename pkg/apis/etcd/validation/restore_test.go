@@ -63,6 +63,13 @@ func TestRestoreUpdate(t *testing.T) {
 	same.UID = "changed"
 	expect(t, ValidateEtcdRestoreUpdate(same, from), "Invalid metadata.uid")
 
+	written := restore(t, "{etcdCluster: {name: example}, "+fromS3+", clusterTemplate: {spec: {size: 1, etcd: {electionTimeout: 5000ms}}}}")
+	stored := written.DeepCopy() // by a release that kept no text
+	stored.Spec.ClusterTemplate.Spec.Etcd.ElectionTimeout = stored.Spec.ClusterTemplate.Spec.Etcd.ElectionTimeout.WithoutText()
+	expect(t, ValidateEtcdRestoreUpdate(written, stored))
+	stored.Spec.ClusterTemplate.Spec.Etcd.ElectionTimeout.Duration++
+	expect(t, ValidateEtcdRestoreUpdate(written, stored), "Forbidden spec")
+
 	huge := from.DeepCopy()
 	parse(t, "{clusterTemplate: {spec: {size: 1, version: 3.6.8, repository: a, pod: {resources: {limits: {cpu: 1e999999999}}}}}}", &huge.Spec)
 	expect(t, ValidateEtcdRestoreUpdate(huge, from), "Invalid spec.clusterTemplate.spec.pod.resources.limits[cpu]")

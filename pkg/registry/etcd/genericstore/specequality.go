@@ -9,6 +9,8 @@ import (
 	"k8s.io/apimachinery/pkg/api/resource"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/conversion"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // specEqualities compares quantities by their text. Specs are compared before they are
@@ -16,6 +18,8 @@ import (
 var specEqualities = conversion.EqualitiesOrDie(
 	func(a, b resource.Quantity) bool { return a.String() == b.String() },
 	func(a, b metav1.Time) bool { return a.UTC().Equal(b.UTC()) },
+	// However they are written: another text is stored, and is no other declaration.
+	func(a, b v1beta2.Duration) bool { return a.Duration == b.Duration },
 )
 
 // marshaler is a spec with an encoding, which does not depend on the order of maps.

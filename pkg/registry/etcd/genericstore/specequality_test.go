@@ -6,6 +6,7 @@ package genericstore
 import (
 	"fmt"
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/apimachinery/pkg/api/resource"
@@ -28,6 +29,12 @@ func TestSpecsAreComparedWithoutComputingQuantities(t *testing.T) {
 	}
 	if !isSameSpec(spec("100m"), spec("100m")) {
 		t.Error("100m is not the same as 100m")
+	}
+	timeout := func(text string) *v1beta2.ClusterSpec {
+		return &v1beta2.ClusterSpec{Etcd: &v1beta2.EtcdOptions{ElectionTimeout: &v1beta2.Duration{Duration: time.Hour, Text: text}}}
+	}
+	if !isSameSpec(timeout("60m"), timeout("")) {
+		t.Error("a duration that is written in another way is another declaration")
 	}
 	empty := &v1beta2.ClusterSpec{Etcd: &v1beta2.EtcdOptions{ExtraArgs: []string{}}}
 	if !isSameSpec(empty, &v1beta2.ClusterSpec{Etcd: &v1beta2.EtcdOptions{}}) {
