@@ -54,7 +54,7 @@ func (c *cluster) recoverNow(dryRun ...string) (*v1beta2.EtcdClusterRecovery, er
 func (c *cluster) recovered(n int) *clusterObject {
 	c.Helper()
 	from := time.Now()
-	c.await(c.within(2*time.Minute), "a linearizable read to be served again", func(object *clusterObject) bool {
+	c.await(c.within(4*time.Minute), "a linearizable read to be served again", func(object *clusterObject) bool {
 		return object.Status.Recovery != nil && object.Status.Recovery.Phase == v1beta2.RecoveryPhaseSucceeded &&
 			is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 	})
