@@ -51,6 +51,10 @@ func TestQuorumLost(t *testing.T) {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
 	})
 	t.Logf("reported after %v", time.Since(from).Round(10*time.Millisecond))
+	// The pods may take longer to end. Only then it is certain that two members no longer exist.
+	object = c.await(s.within(2*time.Minute), "the status to say that two members no longer exist", func(object *clusterObject) bool {
+		return strings.Contains(object.Status.Reason, "2 of 3 voters")
+	})
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
 		v1beta2.ClusterConditionAvailable: corev1.ConditionFalse,
 		v1beta2.ClusterConditionDegraded:  corev1.ConditionTrue,
