@@ -35,7 +35,7 @@ func TestObservationGrowsOldWhileTheClockIsSetBack(t *testing.T) {
 				Cache: g, Objects: g, Etcd: g, Gate: g, Recorder: g, Clock: noon(), Background: background.New(share.Divided, func(types.NamespacedName) {}),
 				Suffix: func() string { return "x" }, Responsible: func(*v1beta2.EtcdCluster) bool { return true },
 				Decide: func(planner.Observed) planner.Plan {
-					time.Sleep(passes)
+					<-time.After(passes) // of the bubble's clock
 					return planner.Plan{Actions: []planner.Action{planner.PromoteMember{ID: 1, Name: "c-a"}}}
 				},
 			})
