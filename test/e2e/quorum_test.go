@@ -47,12 +47,12 @@ func TestQuorumLost(t *testing.T) {
 		}
 	}
 	s.kubectl(args...)
-	object := c.await(s.within(truthWithin), "the status to report the loss of the quorum", func(object *clusterObject) bool {
+	c.await(s.within(truthWithin), "the status to report the loss of the quorum", func(object *clusterObject) bool {
 		return is(object, v1beta2.ClusterConditionQuorumLost, corev1.ConditionTrue)
 	})
 	t.Logf("reported after %v", time.Since(from).Round(10*time.Millisecond))
 	// The pods may take longer to end. Only then it is certain that two members no longer exist.
-	object = c.await(s.within(2*time.Minute), "the status to say that two members no longer exist", func(object *clusterObject) bool {
+	object := c.await(s.within(2*time.Minute), "the status to say that two members no longer exist", func(object *clusterObject) bool {
 		return strings.Contains(object.Status.Reason, "2 of 3 voters")
 	})
 	c.are(object, map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
