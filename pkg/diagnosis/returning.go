@@ -12,6 +12,10 @@ import (
 // takes six minutes to detach a volume from a node that was deleted without the taint node.kubernetes.io/out-of-service.
 const ReturnGrace = 10 * time.Minute
 
+// returnFailures is how often the container of such a pod may end. Kubernetes restarts it at once, and then after 10 and
+// 20 seconds. A member whose volume was emptied ends each time.
+const returnFailures = 3
+
 // Returning returns the members that may start again with their data and have not had the time to respond, if a quorum may
 // come back with them; nil if there are none. Kubernetes removes the pods of a lost node after a person confirms that it is
 // off. With volumes that can move, their members start on other nodes, and have every acknowledged write.
@@ -45,6 +49,6 @@ func (c *Cluster) isReturning(name string) bool {
 	case p.Running:
 		return p.RunningFor < IncompleteGrace
 	default:
-		return p.Age < ReturnGrace
+		return p.Age < ReturnGrace && p.Failures < returnFailures
 	}
 }

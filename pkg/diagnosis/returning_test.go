@@ -25,6 +25,9 @@ func onLostNodes(pods ...Pod) *Cluster {
 func TestReturning(t *testing.T) {
 	t.Parallel()
 	starting := func(name string, age time.Duration) Pod { return Pod{Name: name, Evidence: PodExists, Age: age} }
+	failing := func(name string, failures int) Pod {
+		return Pod{Name: name, Evidence: PodExists, Age: time.Minute, Failures: failures}
+	}
 	running := func(name string, runs time.Duration) Pod {
 		return Pod{Name: name, Evidence: PodExists, Running: true, RunningFor: runs, Age: time.Hour}
 	}
@@ -43,6 +46,8 @@ func TestReturning(t *testing.T) {
 		"their new pods start":                   {onLostNodes(starting("b", ReturnGrace-1), starting("c", ReturnGrace-1)), "b c"},
 		"their new pods do not start":            {onLostNodes(starting("b", ReturnGrace), starting("c", ReturnGrace)), ""},
 		"one new pod does not start":             {onLostNodes(starting("b", ReturnGrace), starting("c", ReturnGrace-1)), "c"},
+		"their containers end again and again":   {onLostNodes(failing("b", returnFailures), failing("c", returnFailures)), ""},
+		"their containers have ended before":     {onLostNodes(failing("b", returnFailures-1), failing("c", returnFailures-1)), "b c"},
 		"their containers have just started":     {onLostNodes(running("b", time.Second), running("c", time.Second)), "b c"},
 		"they had the time to respond":           {onLostNodes(running("b", IncompleteGrace), running("c", IncompleteGrace)), ""},
 		"their PVCs are lost, too":               {edited(onLostNodes(), noPVCs), ""},

@@ -30,6 +30,7 @@ func TestMembersOfLostNodes(t *testing.T) {
 		{"their pods are created again", 3, away, edits(noQuorum, recorded(filling), recoveryPod(0xbeef)), "recovery: GuardRecoveryMember, CreatePod b" + joins + ", CreatePod c" + joins + ", " + waits},
 		{"their pods start", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), made(time.Minute)), "recovery: GuardRecoveryMember, " + waits},
 		{"the nodes no longer exist", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), both(func(p *Pod) { p.NodeAbsent = true })), "recovery: GuardRecoveryMember, " + waits},
+		{"their volumes were emptied", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), both(func(p *Pod) { p.Made, p.RestartCount = testNow.Add(-time.Minute), 3 })), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 		{"their pods do not start", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), made(diagnosis.ReturnGrace)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 	})
 	for name, edit := range map[string]func(*Pod){
