@@ -50,6 +50,8 @@ type seen struct {
 	voters etcd.Target
 	// recoveryMember is the target of a recovery under way.
 	recoveryMember etcd.Target
+	// recoveryPod is the pod of its recovery member; nil if there is none.
+	recoveryPod *corev1.Pod
 	// existing holds the endpoints of the etcd that the cluster takes over. After the member list
 	// was read it has one for each old member that responded, under the name of that member.
 	existing etcd.Target
@@ -110,6 +112,9 @@ func observe(ctx context.Context, r *run, c *v1beta2.EtcdCluster) error {
 	}
 	sortObjects(r, pods, pvcs, inEndpoints)
 	r.seen.NewName = unusedName(r, pods, pvcs)
+	if err := observeRecoveryPod(r); err != nil {
+		return err
+	}
 	observeCertificates(ctx, r)
 	observeClients(ctx, r)
 	r.seen.sortFound()

@@ -250,8 +250,7 @@ func (s *seen) observeTrust() {
 	s.Trust = certificates.Trust(all)
 	mounted := s.mounted()
 	accepted := map[string]bool{} // most pods were started with the same CAs
-	for i := range s.Pods {
-		p := &s.Pods[i]
+	for _, p := range s.MemberPods() {
 		accepts, known := accepted[p.PeerCAs]
 		if !known {
 			accepts = s.isAcceptedBy(p.PeerCAs)

@@ -259,7 +259,7 @@ func TestRecoveryMemberProvesItself(t *testing.T) {
 		a.list = etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, PeerURLs: []string{resources.PeerURL(a.cluster, listed)}}}}
 		s := &seen{Observed: planner.Observed{Cluster: a.cluster}}
 		s.Record.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseCutover, RecoveryMember: "c-a"}
-		if err := observeRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
+		if err := observeRecovery(t, &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
 			t.Fatal(err)
 		}
 		if m := s.RecoveryMember; m.Pod == nil || m.Serves != serves || (m.ClusterID != 0) != serves {
@@ -288,7 +288,7 @@ func TestRecoveryMemberWithItsSourceIsObserved(t *testing.T) {
 		s := &seen{Observed: planner.Observed{Cluster: a.cluster}}
 		s.Record.Recovery = recovery
 		r := &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a, AgentImage: "agent:2"}}, seen: s}
-		if err := observeRecoveryMember(t.Context(), r); err != nil {
+		if err := observeRecovery(t, r); err != nil {
 			t.Fatal(err)
 		}
 		if m := s.RecoveryMember; m.MountsSource == dropped || !m.Pod.Fills || !m.Pod.OtherInitImage {
@@ -313,11 +313,20 @@ func TestRecoveryMemberIsObservedAsItIsCreated(t *testing.T) {
 		metav1.SetMetaDataAnnotation(&a.pvc.ObjectMeta, resources.AnnotationVersion, "3.5.26")
 		s := &seen{Observed: planner.Observed{Cluster: a.cluster}}
 		s.Record.Recovery = recovery
-		if err := observeRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
+		if err := observeRecovery(t, &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
 			t.Fatal(err)
 		}
 		if m := s.RecoveryMember; m.Pod == nil || m.Pod.Outdated != outdated {
 			t.Errorf("%s: it is %+v", phase, m.Pod)
 		}
 	}
+}
+
+// observeRecovery reads the recovery member, and asks it.
+func observeRecovery(t *testing.T, r *run) error {
+	t.Helper()
+	if err := observeRecoveryPod(r); err != nil {
+		return err
+	}
+	return observeRecoveryMember(t.Context(), r)
 }

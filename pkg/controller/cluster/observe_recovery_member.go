@@ -18,10 +18,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// observeRecoveryMember looks at the recovery member of a recovery under way. It is not
-// behind the Services, so requests to it use the address of its pod, apart from the
-// members.
-func observeRecoveryMember(ctx context.Context, r *run) error {
+// observeRecoveryPod reads the pod and the PVC of the recovery member of a recovery under way.
+func observeRecoveryPod(r *run) error {
 	recovery := r.seen.Record.Recovery
 	if !recovery.IsInProgress() || recovery.RecoveryMember == "" {
 		return nil
@@ -52,10 +50,21 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 	observed := observedPod(desired, pod)
 	observed.Outdated = observed.Outdated || isMisplaced(r, r.seen.Cluster, pod)
 	observed.OtherInitImage = r.Platform.HasOtherInitImage(pod, r.AgentImage)
-	r.seen.RecoveryMember.Pod = &observed
+	r.seen.RecoveryMember.Pod, r.seen.recoveryPod = &observed, pod
 	r.seen.RecoveryMember.LacksPVC = lost && mounts(pod.Spec.Volumes, recovery.RecoveryMember)
 	r.seen.RecoveryMember.MountsSource = recovery.Source.PVC != "" && mounts(pod.Spec.Volumes, recovery.Source.PVC)
 	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.IsHidden(pod.Labels, r.seen.Cluster.Name)
+	return nil
+}
+
+// observeRecoveryMember looks at the recovery member of a recovery under way. It is not
+// behind the Services, so requests to it use the address of its pod, apart from the
+// members.
+func observeRecoveryMember(ctx context.Context, r *run) error {
+	observed, pod, recovery := r.seen.RecoveryMember.Pod, r.seen.recoveryPod, r.seen.Record.Recovery
+	if pod == nil {
+		return nil
+	}
 	if recovery.Phase == v1beta2.RecoveryPhaseFilling {
 		observed.AwaySince, observed.AwayWhy = away(ctx, r, pod)
 	}

@@ -40,11 +40,11 @@ func certificateInput(o *Observed) *certificates.Observed {
 			facts.Clients = append(facts.Clients, c.Certificate)
 		}
 	}
-	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Owned && !isGone(p) {
+	for _, p := range o.MemberPods() {
+		if p.Owned && !isGone(p) {
 			facts.Pods = append(facts.Pods, certificates.Pod{
 				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, TrustsCA: p.TrustsCA, TrustsPrevious: p.TrustsPrevious,
-				Running: p.Running, HasPVC: pvcByName(o.PVCs, p.Name) != nil,
+				Running: p.Running, HasPVC: pvcByName(o.PVCs, p.Name) != nil || p == o.RecoveryMember.Pod && o.RecoveryMember.HasPVC,
 				Notified: p.Certificates != "", Refreshed: p.Refreshed,
 			})
 		}

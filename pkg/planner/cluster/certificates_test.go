@@ -329,3 +329,18 @@ func TestLostCertificateInStatus(t *testing.T) {
 		}
 	}
 }
+
+// TestHiddenMemberVerifiesCertificates: a recovery member that no client has seen counts among those that must accept
+// what a new CA signs. Once it is published, the cluster lists it.
+func TestHiddenMemberVerifiesCertificates(t *testing.T) {
+	t.Parallel()
+	hidden := &Pod{Name: "r", Owned: true, Running: true}
+	o := &Observed{Cluster: &v1beta2.EtcdCluster{}, RecoveryMember: RecoveryMember{Pod: hidden, HasPVC: true}}
+	if pods := certificateInput(o).Pods; len(pods) != 1 || pods[0].Name != "r" || !pods[0].HasPVC {
+		t.Errorf("hidden: %+v", pods)
+	}
+	o.Pods = []Pod{*hidden}
+	if pods := certificateInput(o).Pods; len(pods) != 1 {
+		t.Errorf("published: %+v", pods)
+	}
+}

@@ -51,6 +51,19 @@ func preparedPVCByName(preparedPVCs []PVC, name string) *PVC {
 	return nil
 }
 
+// MemberPods returns the pods of members, also that of a recovery member which is hidden from clients: it verifies
+// certificates as the others do.
+func (o *Observed) MemberPods() []*Pod {
+	var pods []*Pod
+	for i := range o.Pods {
+		pods = append(pods, &o.Pods[i])
+	}
+	if p := o.RecoveryMember.Pod; p != nil && podByName(o.Pods, p.Name) == nil {
+		pods = append(pods, p)
+	}
+	return pods
+}
+
 // isGone is true if nothing may count on the pod any more: there is none, or it is about to
 // end. Its member may serve on meanwhile, for as long as its node hears nothing of it.
 func isGone(p *Pod) bool {
