@@ -150,7 +150,11 @@ func BackupJob(b *v1beta2.EtcdBackup, run BackupRun) (*batchv1.Job, error) {
 		},
 	}
 	useJobPolicy(job, b.Spec.Job)
-	actAs(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec, b.Spec.ServiceAccountName, b.Spec.StorageType)
+	var without []string
+	if run.proves(b) {
+		without = append(without, ContainerRestore) // it runs the image that the cluster names, and talks to no store
+	}
+	actAs(&job.Spec.Template.ObjectMeta, &job.Spec.Template.Spec, b.Spec.ServiceAccountName, b.Spec.StorageType, without...)
 	if timeout := timeoutOf(b); timeout > 0 {
 		job.Spec.ActiveDeadlineSeconds = ptr.To(timeout + deadlineGrace)
 	}
@@ -170,6 +174,9 @@ func timeoutOf(b *v1beta2.EtcdBackup) int64 {
 func ProvesByRestore(b *v1beta2.EtcdBackup) bool {
 	return b.Spec.Verify == v1beta2.VerificationRestore && b.Spec.EtcdCluster != nil && b.Spec.Encryption == nil
 }
+
+// proves is true if the pod of this attempt restores what it has stored.
+func (r *BackupRun) proves(b *v1beta2.EtcdBackup) bool { return r.Cluster != nil && ProvesByRestore(b) }
 
 // backupPod returns what the Job runs.
 func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
@@ -207,7 +214,7 @@ func backupPod(b *v1beta2.EtcdBackup, run BackupRun) (*corev1.PodSpec, error) {
 		v.add(agent.Mount{Name: recipients, Secret: e.AgeRecipientsSecret, Path: agent.RecipientsDir, ReadOnly: true})
 	}
 	v.scratch(tempVolume, tempDir)
-	proves := run.Cluster != nil && ProvesByRestore(b)
+	proves := run.proves(b)
 	complete := *request
 	if proves {
 		complete.Complete = &agent.Complete{Layout: layout, Owner: owner, ManifestFile: manifestFile}

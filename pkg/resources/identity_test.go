@@ -61,6 +61,29 @@ func TestRecoveryPodUsesServiceAccountOfTheStore(t *testing.T) {
 	}
 }
 
+// TestProofHasNoServiceAccountToken: the container that runs the image of a cluster gets no token of the ServiceAccount with
+// which a backup is stored. The agent's own containers talk to the store, and need it.
+func TestProofHasNoServiceAccountToken(t *testing.T) {
+	t.Parallel()
+	for verify, want := range map[v1beta2.Verification]string{v1beta2.VerificationRestore: ContainerRestore, v1beta2.VerificationChecksum: ""} {
+		b := newBackup(func(s *v1beta2.BackupSpec) { byIdentity(s); s.Verify = verify })
+		cluster := newCluster()
+		job, err := BackupJob(b, BackupRun{ScheduledTime: scheduledTime, Attempt: 1, Image: agentImage, Cluster: cluster, Members: []MemberAddress{{Name: "m", IP: "10.0.0.1"}}})
+		if err != nil {
+			t.Fatal(err)
+		}
+		template := &job.Spec.Template
+		if template.Spec.ServiceAccountName != "backups" || template.Annotations[annotationAWSWithout] != want || template.Annotations[annotationAzureWithout] != want {
+			t.Errorf("%s: ServiceAccount %q, annotations %v", verify, template.Spec.ServiceAccountName, template.Annotations)
+		}
+		for container := range containersOf(&template.Spec) {
+			if container.Image == Image(cluster) && container.Name != want {
+				t.Errorf("%s: container %s runs the image of the cluster, and is not left out", verify, container.Name)
+			}
+		}
+	}
+}
+
 // TestMemberHasNoServiceAccountToken: the pod that a restored member has later, and that of one
 // that has served from its volume, are those of every member.
 func TestMemberHasNoServiceAccountToken(t *testing.T) {

@@ -74,8 +74,19 @@ func usesOf(obj runtime.Object) []use {
 
 // backupUses ignores only the fields that do not decide where a Secret is used.
 func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
+	proof := proofUses(path, spec.Verify, spec.ServiceAccountName, "")
 	spec.BackupPolicy, spec.Compression, spec.Verify, spec.Job = nil, "", "", jobUse(spec.Job)
-	return []use{{needs: find(path, spec), context: spec}}
+	return append(proof, use{needs: find(path, spec), context: spec})
+}
+
+// proofUses returns the use of a ServiceAccount by the image of etcd, which runs in the pod of a backup that a restore
+// verifies. Some clouds give the identity of the ServiceAccount to every container of a pod, whatever its annotations say.
+// So the author that chooses the repository, or this verification, needs the right to the ServiceAccount.
+func proofUses(path *field.Path, verify v1beta2.Verification, account, repository string) []use {
+	if verify != v1beta2.VerificationRestore || account == "" {
+		return nil
+	}
+	return []use{{needs: []Need{accountNeed(path.Child("serviceAccountName"), account)}, context: []any{verify, account, repository}}}
 }
 
 // jobUse keeps the fields that decide where a Secret is used, or that name one: the environment,
@@ -108,6 +119,7 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 	var uses []use
 	if spec.Backup != nil {
 		policy := *spec.Backup
+		uses = append(uses, proofUses(path.Child("backup"), policy.Verify, policy.ServiceAccountName, spec.Repository)...)
 		policy.Schedule, policy.TimeZone, policy.Retention, policy.Compression, policy.Verify = "", nil, nil, "", ""
 		policy.Job = jobUse(policy.Job)
 		uses = append(uses, use{needs: find(path.Child("backup"), policy), context: policy})

@@ -139,6 +139,10 @@ func TestNeeds(t *testing.T) {
 	template := func(spec *v1beta2.RestoreSpec) {
 		spec.ClusterTemplate = &v1beta2.EtcdClusterTemplate{Spec: tlsCluster().Spec}
 	}
+	mover := func(b *v1beta2.EtcdBackup) { b.Spec.ServiceAccountName = "mover" }
+	proof := func(b *v1beta2.EtcdBackup) { b.Spec.Verify = v1beta2.VerificationRestore }
+	proofs := func(s *v1beta2.ClusterSpec) { s.Backup.Verify = v1beta2.VerificationRestore }
+	evil := func(s *v1beta2.ClusterSpec) { s.Repository = "evil.example.com/etcd" }
 	const all = "secrets/aws secrets/env secrets/operator secrets/other secrets/peer secrets/pull serviceaccounts/mover"
 	for _, test := range []struct {
 		name     string
@@ -154,6 +158,10 @@ func TestNeeds(t *testing.T) {
 		{"backup that trusts any certificate", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.InsecureSkipTLSVerify = true }), s3Backup(), "secrets/aws"},
 		{"backup that names another Secret", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.AWSSecret = "other" }), s3Backup(), "secrets/other"},
 		{"backup that names none any more", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.AWSSecret = "" }), s3Backup(), ""},
+		{"backup with another verification", s3Backup(mover, func(b *v1beta2.EtcdBackup) { b.Spec.Verify = v1beta2.VerificationChecksum }), s3Backup(mover), ""},
+		{"backup that a restore verifies", s3Backup(mover, proof), s3Backup(mover), "serviceaccounts/mover"},
+		{"backup that no restore verifies any more", s3Backup(mover), s3Backup(mover, proof), ""},
+		{"backup without a ServiceAccount that a restore verifies", s3Backup(proof), s3Backup(), ""},
 		{"restore of a backup by name", restore(), nil, ""},
 		{"restore with identities", restore(func(s *v1beta2.RestoreSpec) {
 			s.Decryption = &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}
@@ -171,7 +179,11 @@ func TestNeeds(t *testing.T) {
 			slices.Reverse(s.Pod.EtcdEnv)
 			slices.Reverse(s.Pod.ImagePullSecrets)
 		}), tlsCluster(), ""},
-		{"cluster with another repository", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Repository = "evil.example.com/etcd" }), tlsCluster(), "secrets/env secrets/operator secrets/other secrets/peer secrets/pull"},
+		{"cluster with another repository", tlsCluster(evil), tlsCluster(), "secrets/env secrets/operator secrets/other secrets/peer secrets/pull"},
+		{"cluster whose backups a restore verifies", tlsCluster(proofs), tlsCluster(), "serviceaccounts/mover"},
+		{"cluster whose backups no restore verifies any more", tlsCluster(), tlsCluster(proofs), ""},
+		{"cluster with another repository whose backups a restore verifies", tlsCluster(proofs, evil), tlsCluster(proofs), "secrets/env secrets/operator secrets/other secrets/peer secrets/pull serviceaccounts/mover"},
+		{"cluster with another version whose backups a restore verifies", tlsCluster(proofs, func(s *v1beta2.ClusterSpec) { s.Version = "3.6.17" }), tlsCluster(proofs), ""},
 		{"cluster with a Secret in another variable", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.EtcdEnv[1].Name = "ETCD_NAME" }), tlsCluster(), "secrets/env"},
 		{"cluster with another pull Secret", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.ImagePullSecrets[0].Name = "third" }), tlsCluster(), "secrets/third"},
 		{"cluster whose peer Secret becomes that of the servers", tlsCluster(func(s *v1beta2.ClusterSpec) { s.TLS.Static.Member.ServerSecret = "peer" }), tlsCluster(), "secrets/peer"},
