@@ -52,6 +52,8 @@ type Manager struct {
 	config Config
 	kube   kubernetes.Interface
 	clock  clock.Clock
+	// kept is the last CA that was read from its Secret or written there.
+	kept *issuer
 }
 
 // NewManager returns a manager that has not read anything yet.
@@ -149,28 +151,49 @@ func (m *Manager) syncCA(ctx context.Context, leaves []leaf) (*issuer, error) {
 	if err != nil {
 		return nil, err
 	}
-	var have *issuer
-	var asked requests
-	if secret != nil {
-		if have, err = readIssuer(secret.Data); err != nil {
-			klog.FromContext(ctx).Info("The CA of the storage cannot be used; another CA is made", "secret", klog.KObj(secret), "reason", err)
-			have = nil
-		}
-		_, asked.rotate = secret.Annotations[resources.AnnotationRotateCA]
-		_, asked.drop = secret.Annotations[resources.AnnotationDropOldCA]
-	}
+	o := m.observe(ctx, secret, leaves)
 	now := m.clock.Now()
-	change := planCA(now, have, asked)
-	if change == ChangeNone {
-		return have, nil
-	}
-	next, err := have.apply(change, m.config.Service, now, distributedCAs(leaves))
+	change := planCA(now, o)
+	next, err := o.apply(change, m.config.Service, now)
 	if err != nil {
 		return nil, err
 	}
+	if change != ChangeNone {
+		if err := m.writeCA(ctx, secret, name, change, next); err != nil {
+			return nil, err
+		}
+		reportCA(ctx, klog.KRef(m.config.Namespace, name), change, next)
+	}
+	m.kept = next
+	return next, nil
+}
+
+// observe returns what is known of the CA. The Secret is nil if it does not exist.
+func (m *Manager) observe(ctx context.Context, secret *corev1.Secret, leaves []leaf) *observed {
+	o := &observed{kept: m.kept, distributed: distributedCAs(leaves)}
+	for _, leaf := range leaves {
+		if pair, err := readLeaf(dataOf(leaf.secret)); err == nil {
+			o.leaves = append(o.leaves, pair)
+		}
+	}
+	if secret == nil {
+		return o
+	}
+	have, err := readIssuer(secret.Data)
+	if err != nil {
+		klog.FromContext(ctx).Info("The CA in the Secret of the storage cannot be used and is replaced", "secret", klog.KObj(secret), "reason", err)
+	} else {
+		o.have = have
+	}
+	_, o.asked.rotate = secret.Annotations[resources.AnnotationRotateCA]
+	_, o.asked.drop = secret.Annotations[resources.AnnotationDropOldCA]
+	return o
+}
+
+func (m *Manager) writeCA(ctx context.Context, secret *corev1.Secret, name string, change Change, next *issuer) error {
 	data, err := next.data()
 	if err != nil {
-		return nil, err
+		return err
 	}
 	if secret != nil {
 		secret = secret.DeepCopy()
@@ -180,12 +203,17 @@ func (m *Manager) syncCA(ctx context.Context, leaves []leaf) (*issuer, error) {
 			delete(secret.Annotations, resources.AnnotationDropOldCA)
 		}
 	}
-	if err := m.write(ctx, secret, name, data); err != nil {
-		return nil, err
+	return m.write(ctx, secret, name, data)
+}
+
+// reportCA writes a change to the log, and what a person has to do after it.
+func reportCA(ctx context.Context, secret klog.ObjectRef, change Change, next *issuer) {
+	logger := klog.FromContext(ctx)
+	logger.Info("CA of the storage changed", "secret", secret, "change", change, "notAfter", next.ca.Certificate.NotAfter)
+	if change == ChangeComplete || change == ChangeCreate && len(next.trusted) > 1 {
+		logger.Info("Members and API servers do not trust the CA of the storage before they start again. "+
+			"Restart them within the days before their certificates are renewed: see the README of artifacts/ha", "secret", secret)
 	}
-	klog.FromContext(ctx).Info("CA of the storage changed", "secret", klog.KRef(m.config.Namespace, name), "change", change,
-		"notAfter", next.ca.Certificate.NotAfter)
-	return next, nil
 }
 
 // distributedCAs returns the CAs that programs were given to trust.

@@ -182,23 +182,6 @@ func TestRequestedRotation(t *testing.T) {
 	b.checkAccepted(last)
 }
 
-// TestLostCA deletes the Secret of the CA. What programs trusted before stays trusted.
-func TestLostCA(t *testing.T) {
-	t.Parallel()
-	b := newBench(t)
-	b.sync()
-	old := b.pair(clientSuffix)
-	if err := b.kube.CoreV1().Secrets(ns).Delete(t.Context(), service+caSuffix, metav1.DeleteOptions{}); err != nil {
-		t.Fatal(err)
-	}
-	b.sync()
-	trusted := b.pair(memberSuffix).CAs
-	if err := old.Check(b.clock.Now(), trusted, nil, x509.ExtKeyUsageClientAuth); err != nil {
-		t.Errorf("members that start now reject a client from before: %v", err)
-	}
-	b.checkAccepted(trusted)
-}
-
 // TestUnusableSecretsAreIssuedAgain gives each Secret in turn content that cannot be used.
 func TestUnusableSecretsAreIssuedAgain(t *testing.T) {
 	t.Parallel()
