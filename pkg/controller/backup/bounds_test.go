@@ -141,23 +141,43 @@ func TestLostNodeHoldsNoPlace(t *testing.T) {
 }
 
 // TestPodThatDoesNotStartHoldsNoPlace runs a backup whose pod never starts, because its PVC
-// does not exist.
+// does not exist, and one whose second container has no image.
 func TestPodThatDoesNotStartHoldsNoPlace(t *testing.T) {
 	t.Parallel()
-	w := newWorld(t)
-	w.addCluster("a", 1)
-	w.addBackup("a1", "a", nil)
-	w.clock.SetTime(w.clock.Now().Add(time.Second))
-	w.addBackup("a2", "a", nil)
-	w.settle()
-	if n := len(w.open()); n != 1 {
-		t.Fatalf("%d Jobs", n)
+	for name, prepare := range map[string]func(*world, *batchv1.Job){
+		"no pod starts":                     func(*world, *batchv1.Job) {},
+		"the second container has no image": hasNoSecondImage,
+	} {
+		w := newWorld(t)
+		w.addCluster("a", 1)
+		w.addBackup("a1", "a", nil)
+		w.clock.SetTime(w.clock.Now().Add(time.Second))
+		w.addBackup("a2", "a", nil)
+		w.settle()
+		if n := len(w.open()); n != 1 {
+			t.Fatalf("%s: %d Jobs", name, n)
+		}
+		prepare(w, w.open()[0])
+		w.clock.SetTime(w.clock.Now().Add(20 * time.Second))
+		w.settle()
+		if n := len(w.open()); n != 2 {
+			t.Fatalf("%s: %d Jobs after the first did not start", name, n)
+		}
+		if got := w.progressing("a1"); name != "no pod starts" && got != "PodNotStarted" {
+			t.Errorf("%s: a1 waits for %q", name, got)
+		}
 	}
-	w.clock.SetTime(w.clock.Now().Add(20 * time.Second))
-	w.settle()
-	if n := len(w.open()); n != 2 {
-		t.Fatalf("%d Jobs after the first did not start", n)
-	}
+}
+
+// hasNoSecondImage gives a Job a container that has ended, before one that has no image.
+func hasNoSecondImage(w *world, job *batchv1.Job) {
+	first := corev1.Container{Name: "first"}
+	job.Spec.Template.Spec.InitContainers = []corev1.Container{first}
+	w.version(job)
+	pod := w.podOf(job, corev1.PodPending, corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: "ImagePullBackOff", Message: "etcd:v3.6.99"}})
+	pod.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: first.Name, State: corev1.ContainerState{
+		Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(w.clock.Now())},
+	}}}
 }
 
 // TestEndWakesWaitingBackups checks that the end of a backup puts the next one on the queue.

@@ -70,7 +70,7 @@ func (o Observer) Observe(ctx context.Context, job *batchv1.Job, pods []*corev1.
 		s.PodMade = pod.CreationTimestamp.Time
 		switch {
 		case !HasStarted(job, pod):
-			s.Waiting = WaitingFor(pod)
+			s.Waiting, s.StepEnded = WaitingFor(pod), lastEnd(job, pod, now)
 		case pod.DeletionTimestamp == nil && pod.Status.PodIP != "":
 			progress, err := o.Progress.Of(ctx, pod.Status.PodIP)
 			if err != nil {

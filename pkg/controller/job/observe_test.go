@@ -115,6 +115,24 @@ func waiting(reason string) func(*corev1.Pod) {
 	return state(corev1.ContainerState{Waiting: &corev1.ContainerStateWaiting{Reason: reason, Message: "m"}})
 }
 
+// steps is a Job that runs one container before its last.
+func steps() *batchv1.Job {
+	return newJob(func(j *batchv1.Job) {
+		j.Spec.Template.Spec.InitContainers = []corev1.Container{{Name: "first"}}
+	})
+}
+
+// beforeSave is the state of the pod of such a Job whose first container has ended.
+func beforeSave(reason string, end time.Time) func(*corev1.Pod) {
+	return func(p *corev1.Pod) {
+		p.Spec.InitContainers = []corev1.Container{{Name: "first"}}
+		p.Status.InitContainerStatuses = []corev1.ContainerStatus{{Name: "first", State: corev1.ContainerState{
+			Terminated: &corev1.ContainerStateTerminated{FinishedAt: metav1.NewTime(end)},
+		}}}
+		waiting(reason)(p)
+	}
+}
+
 // TestObserveReadsTheStateOfAJobFromItsPodsFirst: whatever the Job itself says.
 func TestObserveReadsTheStateOfAJobFromItsPodsFirst(t *testing.T) {
 	t.Parallel()
@@ -139,6 +157,9 @@ func TestObserveReadsTheStateOfAJobFromItsPodsFirst(t *testing.T) {
 		"nothing yet":                                 {newJob(), nil, nil, planner.Job{Rejected: true}, "", false, 0},
 		"the read fails":                              {newJob(), nil, errors.New("x"), planner.Job{Rejected: true}, "", false, 0},
 		"it goes":                                     {newJob(func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }), nil, nil, planner.Job{Deleting: true}, "", false, 0},
+		"its next container has no image":             {steps(), []*corev1.Pod{newPod("a", beforeSave("ErrImagePull", epoch.Add(20*time.Second)), addressed)}, nil, planner.Job{PodMade: made, StepEnded: epoch.Add(20 * time.Second), Waiting: "ErrImagePull: m"}, "", false, 0},
+		"its node's clock is ahead":                   {steps(), []*corev1.Pod{newPod("a", beforeSave("ErrImagePull", epoch.Add(time.Hour)))}, nil, planner.Job{PodMade: made, Waiting: "ErrImagePull: m"}, "", false, 0},
+		"its next container is prepared":              {steps(), []*corev1.Pod{newPod("a", beforeSave("PodInitializing", epoch))}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
 		"it is scheduled":                             {newJob(), []*corev1.Pod{newPod("a", waiting("ContainerCreating"))}, nil, planner.Job{PodMade: made}, "", false, 0},
 		"it is prepared":                              {newJob(), []*corev1.Pod{newPod("a", waiting("PodInitializing"))}, nil, planner.Job{PodMade: made}, "", false, 0},
 		"it has no image":                             {newJob(), []*corev1.Pod{newPod("a", waiting("ErrImagePull"))}, nil, planner.Job{PodMade: made, Waiting: "ErrImagePull: m"}, "", false, 0},

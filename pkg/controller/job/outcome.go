@@ -7,12 +7,14 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/job"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 	"github.com/etcd-operator/etcd-operator/pkg/untrusted"
 )
@@ -131,14 +133,31 @@ func statuses(pod *corev1.Pod) []corev1.ContainerStatus {
 	return statuses
 }
 
-// HasStarted is true once a container of the Job has been started in its pod.
+// HasStarted is true while a container of the Job runs in its pod, and after one has ended, unless Kubernetes says why it
+// does not start the next container. Such a pod waits as one does that has not started: each container has its image, and
+// nothing else ends a Job whose image cannot be pulled.
 func HasStarted(job *batchv1.Job, pod *corev1.Pod) bool {
+	ended := false
 	for _, c := range Containers(job, pod) {
-		if c.State.Running != nil || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil {
+		if c.State.Running != nil {
 			return true
 		}
+		ended = ended || c.State.Terminated != nil || c.LastTerminationState.Terminated != nil
 	}
-	return false
+	return ended && WaitingFor(pod) == ""
+}
+
+// lastEnd returns when the last container of the Job that has ended did; zero if none has. A time that is too far ahead
+// comes from a wrong clock of the node, and would put off the end of the wait for the next container.
+func lastEnd(job *batchv1.Job, pod *corev1.Pod, now time.Time) time.Time {
+	var last time.Time
+	limit := now.Add(planner.StartTimeout)
+	for _, c := range Containers(job, pod) {
+		if end := c.State.Terminated; end != nil && end.FinishedAt.After(last) && end.FinishedAt.Time.Before(limit) {
+			last = end.FinishedAt.Time
+		}
+	}
+	return last
 }
 
 // WaitingFor says why a pod does not start, as far as Kubernetes knows.

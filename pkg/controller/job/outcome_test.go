@@ -41,7 +41,7 @@ func TestNewestFinished(t *testing.T) {
 func TestStarted(t *testing.T) {
 	t.Parallel()
 	ended := &corev1.ContainerStateTerminated{}
-	repeated := newPod("p", waiting("CrashLoopBackOff"))
+	repeated := newPod("p", waiting("ContainerCreating"))
 	repeated.Status.ContainerStatuses[0].LastTerminationState.Terminated = ended
 	for name, test := range map[string]struct {
 		pod  *corev1.Pod

@@ -62,7 +62,7 @@ const (
 
 // Reasons of failures that the controller finds itself. Others come from the agent.
 const (
-	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
+	// ReasonNotStarted: Kubernetes does not start the pod of a Job, or the next container in it, and the message says why. After ten minutes the attempt has failed.
 	ReasonNotStarted = job.ReasonNotStarted
 	// ReasonJobLost: the Job no longer exists, or ended without an outcome. The next attempt follows by itself.
 	ReasonJobLost = job.ReasonJobLost

@@ -6,6 +6,7 @@ package job
 import (
 	"cmp"
 	"fmt"
+	"slices"
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -22,7 +23,7 @@ const (
 
 // Reasons why a Job does not come to run.
 const (
-	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
+	// ReasonNotStarted: Kubernetes does not start the pod of a Job, or the next container in it, and the message says why. After ten minutes the attempt has failed.
 	ReasonNotStarted = "PodNotStarted"
 	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
 	ReasonRejected = v1beta2.ReasonPodRejected
@@ -53,15 +54,17 @@ type Job struct {
 	Name string
 	// Created is when the Job was made.
 	Created time.Time
-	// Started is true once its container has been started.
+	// Started is true while its containers run. It is false again while Kubernetes does not start the next of them.
 	Started bool
-	// Waiting says why the container has not been started yet, if Kubernetes says so.
+	// Waiting says why the container that is next has not been started yet, if Kubernetes says so.
 	Waiting string
 	// Rejected is true while Kubernetes makes no pod for it, for the reason in Waiting if
 	// it has told one.
 	Rejected bool
 	// PodMade is when its pod was made; zero while it has none.
 	PodMade time.Time
+	// StepEnded is when the container ended after which Kubernetes does not start the next one; zero if the first one waits.
+	StepEnded time.Time
 	// Deleting is true of a Job that is going away.
 	Deleting bool
 	// LostNode is where its pods were; nil while one of them may still report its end.
@@ -70,19 +73,36 @@ type Job struct {
 	Progress *v1beta2.TransferProgress
 }
 
-// IsLate is true if Kubernetes has had its time to start the pod. For a pod that Kubernetes
-// rejected at first, that time counts from the creation of the pod.
+// IsLate is true if Kubernetes has had its time to start the pod, or the next container in it.
 func (j *Job) IsLate(now time.Time) bool {
-	since := j.Created
-	if j.PodMade.After(since) {
-		since = j.PodMade
-	}
-	return !j.Started && now.Sub(since) >= StartTimeout
+	return !j.Started && !now.Before(j.LateAt())
 }
 
-// LateMessage tells what a Job that is Late waits for.
+// LateAt is when Kubernetes has had that time. For a pod that Kubernetes rejected at first, it counts from the creation of
+// the pod; for the next container of a pod, from the end of the one before.
+func (j *Job) LateAt() time.Time {
+	since := slices.MaxFunc([]time.Time{j.Created, j.PodMade, j.StepEnded}, time.Time.Compare)
+	return since.Add(StartTimeout)
+}
+
+// LateMessage tells what a Job that is late waits for.
 func (j *Job) LateMessage() string {
-	return fmt.Sprintf("the pod of Job %s was not started within %s%s", j.Name, StartTimeout, WithCause(j.Waiting))
+	what := "pod"
+	if !j.StepEnded.IsZero() {
+		what = "next container"
+	}
+	return fmt.Sprintf("the %s of Job %s was not started within %s%s", what, j.Name, StartTimeout, WithCause(j.why()))
+}
+
+// nextImage says what ends the wait for a container after the first one.
+const nextImage = "if its image cannot be pulled, correct the version or the repository of the EtcdCluster: the next attempt uses what is declared by then"
+
+// why is the cause of the wait with what to do about it; empty if the cause is not known.
+func (j *Job) why() string {
+	if j.Waiting == "" || j.StepEnded.IsZero() {
+		return j.Waiting
+	}
+	return j.Waiting + "; " + nextImage
 }
 
 // WithCause returns the cause behind a colon; empty for an empty cause.
@@ -99,7 +119,7 @@ func (j *Job) Unstarted() *Wait {
 	case j.Rejected:
 		return &Wait{Reason: ReasonRejected, Message: cmp.Or(j.Waiting, fmt.Sprintf("Kubernetes has created no pod for Job %s yet", j.Name))}
 	case !j.Started && j.Waiting != "":
-		return &Wait{Reason: ReasonNotStarted, Message: j.Waiting}
+		return &Wait{Reason: ReasonNotStarted, Message: j.why()}
 	default:
 		return nil
 	}

@@ -26,6 +26,8 @@ func TestJobs(t *testing.T) {
 		"it is rejected":           {Job{Created: epoch.Add(-time.Minute), Rejected: true}, false, ReasonRejected},
 		"it was rejected for long": {Job{Created: epoch.Add(-time.Hour), PodMade: epoch.Add(-time.Minute)}, false, ""},
 		"its pod is late, too":     {Job{Created: epoch.Add(-time.Hour), PodMade: epoch.Add(-StartTimeout)}, true, ""},
+		"its next container waits": {Job{Created: epoch.Add(-time.Hour), PodMade: epoch.Add(-time.Hour), StepEnded: epoch.Add(-time.Minute), Waiting: "ErrImagePull"}, false, ReasonNotStarted},
+		"its next one is late":     {Job{Created: epoch.Add(-time.Hour), PodMade: epoch.Add(-time.Hour), StepEnded: epoch.Add(-StartTimeout), Waiting: "ErrImagePull"}, true, ReasonNotStarted},
 	} {
 		wait := ""
 		if w := test.job.Unstarted(); w != nil {
@@ -36,6 +38,23 @@ func TestJobs(t *testing.T) {
 		}
 		if late := test.job.IsLate(epoch); late != test.late || wait != test.wait {
 			t.Errorf("%s: late %t, waits for %q; want %t, %q", name, late, wait, test.late, test.wait)
+		}
+	}
+}
+
+// TestWaitForTheNextContainer: the message says what ends the wait.
+func TestWaitForTheNextContainer(t *testing.T) {
+	t.Parallel()
+	first := Job{Name: "j", Waiting: "ErrImagePull"}
+	next := Job{Name: "j", Waiting: "ErrImagePull", StepEnded: epoch}
+	for message, want := range map[string]string{
+		first.LateMessage():       "the pod of Job j was not started within 10m0s: ErrImagePull",
+		next.LateMessage():        "the next container of Job j was not started within 10m0s: ErrImagePull; " + nextImage,
+		first.Unstarted().Message: "ErrImagePull",
+		next.Unstarted().Message:  "ErrImagePull; " + nextImage,
+	} {
+		if message != want {
+			t.Errorf("%q, want %q", message, want)
 		}
 	}
 }

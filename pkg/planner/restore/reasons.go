@@ -70,7 +70,7 @@ const (
 	ReasonBackupUnreadable = "BackupUnreadable"
 	// ReasonAutomaticRestoreHeld: the controller created the restore for a permanent quorum loss, and that loss is not proven now, or spec.recovery.quorumLoss of the cluster is not Automatic any more. Ends when both are so again. If the cluster serves again, the restore ends instead.
 	ReasonAutomaticRestoreHeld = "AutomaticRestoreHeld"
-	// ReasonNotStarted: Kubernetes does not start the pod of a Job, and the message says why. After ten minutes the attempt has failed.
+	// ReasonNotStarted: Kubernetes does not start the pod of a Job, or the next container in it, and the message says why. After ten minutes the attempt has failed.
 	ReasonNotStarted = job.ReasonNotStarted
 	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
 	ReasonRejected = job.ReasonRejected

@@ -51,11 +51,7 @@ func (o *Observed) retry(plan Plan, place *v1beta2.BackupPlace, attempt int32, f
 
 // late is the outcome of a Job whose pod Kubernetes did not start in time.
 func late(j *Job) *Outcome {
-	since := j.Created
-	if j.PodMade.After(since) {
-		since = j.PodMade
-	}
-	return &Outcome{Reason: ReasonNotStarted, Message: j.LateMessage(), Retryable: true, Completion: since.Add(job.StartTimeout)}
+	return &Outcome{Reason: ReasonNotStarted, Message: j.LateMessage(), Retryable: true, Completion: j.LateAt()}
 }
 
 // lost is the outcome of a Job whose pod is on a lost node. A Job only reads, so that another may run beside its pod.
