@@ -94,6 +94,8 @@ type Pod struct {
 	Running, Ready bool
 	// RunningFor is for how long the container runs, and Age for how long the pod exists.
 	RunningFor, Age time.Duration
+	// NodeReadyFor is for how long its node has been ready; 0 if that is not known.
+	NodeReadyFor time.Duration
 	// Failures is how often a container of the pod has ended.
 	Failures int
 	// Overdue is true if the pod should have ended by now, after its deletion was requested.

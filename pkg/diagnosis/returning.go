@@ -17,8 +17,9 @@ const ReturnGrace = 10 * time.Minute
 const returnFailures = 3
 
 // Returning returns the members that may start again with their data and have not had the time to respond, if a quorum may
-// come back with them; nil if there are none. Kubernetes removes the pods of a lost node after a person confirms that it is
-// off. With volumes that can move, their members start on other nodes, and have every acknowledged write.
+// come back with them; nil if there are none. They have every acknowledged write. A lost node may come back with its pods.
+// Kubernetes removes these after a person confirms that the node is off, and with volumes that can move, their members start
+// on other nodes.
 func (c *Cluster) Returning() []string {
 	for _, list := range c.voterLists() {
 		available := quorumOf(list.voters, func(name string) bool { return c.hasResponse(name) || c.isReturning(name) })
@@ -38,7 +39,8 @@ func (c *Cluster) hasResponse(name string) bool {
 }
 
 // isReturning is true for a member without a response that may start with its data. Without a pod it waits for one. Each
-// pod has a limited time.
+// pod has a limited time, which begins again when its node is ready again. A node that was off starts its containers
+// some time after that, and until then the pod may look as before.
 func (c *Cluster) isReturning(name string) bool {
 	p := c.pod(name)
 	switch {
@@ -47,8 +49,13 @@ func (c *Cluster) isReturning(name string) bool {
 	case p == nil || p.Evidence.IsEnding():
 		return c.HasPVC(name)
 	case p.Running:
-		return p.RunningFor < IncompleteGrace
+		return p.RunningFor < IncompleteGrace || p.isNodeBack(IncompleteGrace)
 	default:
-		return p.Age < ReturnGrace && p.Failures < returnFailures
+		return p.Age < ReturnGrace && p.Failures < returnFailures || p.isNodeBack(ReturnGrace)
 	}
+}
+
+// isNodeBack is true if the node of a pod became ready less than grace ago.
+func (p *Pod) isNodeBack(grace time.Duration) bool {
+	return p.NodeReadyFor > 0 && p.NodeReadyFor < grace
 }

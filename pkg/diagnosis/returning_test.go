@@ -28,6 +28,9 @@ func TestReturning(t *testing.T) {
 	failing := func(name string, failures int) Pod {
 		return Pod{Name: name, Evidence: PodExists, Age: time.Minute, Failures: failures}
 	}
+	back := func(name string, runs bool, ready time.Duration) Pod {
+		return Pod{Name: name, Evidence: PodExists, Age: time.Hour, Running: runs, RunningFor: time.Hour, NodeReadyFor: ready}
+	}
 	running := func(name string, runs time.Duration) Pod {
 		return Pod{Name: name, Evidence: PodExists, Running: true, RunningFor: runs, Age: time.Hour}
 	}
@@ -40,18 +43,22 @@ func TestReturning(t *testing.T) {
 		c    *Cluster
 		want string
 	}{
-		"their pods were removed":                {onLostNodes(), "b c"},
-		"one pod was removed, and one has ended": {onLostNodes(Pod{Name: "b", Evidence: PodFinished}, running("c", time.Hour)), "b"},
-		"their pods are being deleted":           {onLostNodes(Pod{Name: "b", Evidence: DeletionRequested}, Pod{Name: "c", Evidence: DeletionRequested}), "b c"},
-		"their new pods start":                   {onLostNodes(starting("b", ReturnGrace-1), starting("c", ReturnGrace-1)), "b c"},
-		"their new pods do not start":            {onLostNodes(starting("b", ReturnGrace), starting("c", ReturnGrace)), ""},
-		"one new pod does not start":             {onLostNodes(starting("b", ReturnGrace), starting("c", ReturnGrace-1)), "c"},
-		"their containers end again and again":   {onLostNodes(failing("b", returnFailures), failing("c", returnFailures)), ""},
-		"their containers have ended before":     {onLostNodes(failing("b", returnFailures-1), failing("c", returnFailures-1)), "b c"},
-		"their containers have just started":     {onLostNodes(running("b", time.Second), running("c", time.Second)), "b c"},
-		"they had the time to respond":           {onLostNodes(running("b", IncompleteGrace), running("c", IncompleteGrace)), ""},
-		"their PVCs are lost, too":               {edited(onLostNodes(), noPVCs), ""},
-		"their PVCs are being deleted":           {edited(onLostNodes(), func(c *Cluster) { c.PVCs[0].Terminating, c.PVCs[1].Terminating = true, true }), ""},
+		"their pods were removed":                                        {onLostNodes(), "b c"},
+		"one pod was removed, and one has ended":                         {onLostNodes(Pod{Name: "b", Evidence: PodFinished}, running("c", time.Hour)), "b"},
+		"their pods are being deleted":                                   {onLostNodes(Pod{Name: "b", Evidence: DeletionRequested}, Pod{Name: "c", Evidence: DeletionRequested}), "b c"},
+		"their new pods start":                                           {onLostNodes(starting("b", ReturnGrace-1), starting("c", ReturnGrace-1)), "b c"},
+		"their new pods do not start":                                    {onLostNodes(starting("b", ReturnGrace), starting("c", ReturnGrace)), ""},
+		"one new pod does not start":                                     {onLostNodes(starting("b", ReturnGrace), starting("c", ReturnGrace-1)), "c"},
+		"their containers end again and again":                           {onLostNodes(failing("b", returnFailures), failing("c", returnFailures)), ""},
+		"their containers have ended before":                             {onLostNodes(failing("b", returnFailures-1), failing("c", returnFailures-1)), "b c"},
+		"their containers have just started":                             {onLostNodes(running("b", time.Second), running("c", time.Second)), "b c"},
+		"they had the time to respond":                                   {onLostNodes(running("b", IncompleteGrace), running("c", IncompleteGrace)), ""},
+		"their nodes have just come back, and their pods look as before": {onLostNodes(back("b", true, time.Second), back("c", true, time.Second)), "b c"},
+		"their nodes came back, and their containers have not started":   {onLostNodes(back("b", false, IncompleteGrace), back("c", false, ReturnGrace-1)), "b c"},
+		"their nodes came back long ago":                                 {onLostNodes(back("b", true, IncompleteGrace), back("c", false, ReturnGrace)), ""},
+		"their nodes came back with pods that have no PVC":               {edited(onLostNodes(back("b", true, time.Second), back("c", false, time.Second)), noPVCs), "b c"},
+		"their PVCs are lost, too":                                       {edited(onLostNodes(), noPVCs), ""},
+		"their PVCs are being deleted":                                   {edited(onLostNodes(), func(c *Cluster) { c.PVCs[0].Terminating, c.PVCs[1].Terminating = true, true }), ""},
 		"a recovery has stopped the only one": {edited(onLostNodes(running("c", time.Hour)), func(c *Cluster) {
 			c.Members[0].Response, c.Members[0].RaftIndex, c.StoppedSource = NoResponse, 0, "b"
 		}), ""},

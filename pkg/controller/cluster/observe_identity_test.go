@@ -268,6 +268,33 @@ func TestRecoveryMemberProvesItself(t *testing.T) {
 	}
 }
 
+// slowAPI tells whether nodes are read within the time limit of a request to etcd.
+type slowAPI struct {
+	*atAddress
+	limited bool
+}
+
+func (a *slowAPI) GetNode(ctx context.Context, _ string) (*corev1.Node, error) {
+	_, a.limited = ctx.Deadline()
+	return &corev1.Node{Status: corev1.NodeStatus{Conditions: []corev1.NodeCondition{{Type: corev1.NodeReady, Status: corev1.ConditionTrue, LastTransitionTime: metav1.Unix(7, 0)}}}}, nil
+}
+
+// TestNodesHaveTheirOwnTime: a recovery goes on although a busy Kubernetes takes longer for the nodes than etcd may take.
+func TestNodesHaveTheirOwnTime(t *testing.T) {
+	t.Parallel()
+	a := &slowAPI{atAddress: &atAddress{oneMember: stopped(), health: etcd.MemberHealth{ID: 7, Leader: 7, ClusterID: 1}}}
+	a.pod.Status.ContainerStatuses[0].State = corev1.ContainerState{Running: &corev1.ContainerStateRunning{}}
+	a.list = etcd.Membership{ClusterID: 1, Members: []etcd.Member{{ID: 7, PeerURLs: []string{resources.PeerURL(a.cluster, "c-a")}}}}
+	s := &seen{Observed: planner.Observed{Cluster: a.cluster, Pods: []planner.Pod{{Name: "c-old", Owned: true, Node: "n"}}}}
+	s.Record.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: v1beta2.RecoveryPhaseFilling, RecoveryMember: "c-a"}
+	if err := observeRecovery(t, &run{Reconciler: &Reconciler{Config: Config{Cache: a, Etcd: a, Objects: a}}, seen: s}); err != nil {
+		t.Fatal(err)
+	}
+	if !s.RecoveryMember.Serves || a.limited || s.Pods[0].NodeReadySince.Unix() != 7 {
+		t.Errorf("limited %t, it is %+v, the old pod is %+v", a.limited, s.RecoveryMember, s.Pods[0])
+	}
+}
+
 // TestRecoveryMemberWithItsSourceIsObserved: the planner learns whether the pod of the recovery member mounts the PVC
 // that the recovery reads.
 func TestRecoveryMemberWithItsSourceIsObserved(t *testing.T) {

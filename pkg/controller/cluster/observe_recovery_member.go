@@ -6,7 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
-	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -72,16 +72,16 @@ func observeRecoveryMember(ctx context.Context, r *run) error {
 		return nil
 	}
 	r.seen.recoveryMember = etcd.Target{Endpoints: []etcd.Endpoint{endpointOf(r.seen.Cluster, pod)}, TLS: r.seen.target.TLS, TLSIdentity: r.seen.target.TLSIdentity}
-	ctx, cancel := context.WithTimeout(ctx, statusTimeout)
+	limited, cancel := context.WithTimeout(ctx, statusTimeout) // the nodes are read from Kubernetes, which may take longer
 	defer cancel()
-	response := r.Etcd.Statuses(ctx, r.seen.recoveryMember)[recovery.RecoveryMember]
+	response := r.Etcd.Statuses(limited, r.seen.recoveryMember)[recovery.RecoveryMember]
 	if response.Err != nil {
 		r.Waker.Await(r.key, r.seen.recoveryMember, r.seen.recoveryMember.Endpoints[0])
 		return nil
 	}
 	if recovery.ClusterID == "" {
 		// The record is about to get the cluster ID from this response, and old members go because of it.
-		if err := prove(ctx, r.Etcd, r.seen.Cluster, r.seen.recoveryMember, r.seen.recoveryMember.Endpoints[0], response.Health); err != nil {
+		if err := prove(limited, r.Etcd, r.seen.Cluster, r.seen.recoveryMember, r.seen.recoveryMember.Endpoints[0], response.Health); err != nil {
 			klog.FromContext(ctx).Info("The response does not count as that of the recovery member", "member", recovery.RecoveryMember, "err", err)
 			return nil
 		}
@@ -103,11 +103,11 @@ func observeNodes(ctx context.Context, r *run) error {
 		if !p.Owned || p.Finished || p.Node == "" {
 			continue
 		}
-		notReady, exists, err := readNode(ctx, r, p.Node)
+		node, err := readNode(ctx, r, p.Node)
 		if err != nil {
 			return err
 		}
-		p.NodeNotReady, p.NodeAbsent = notReady, !exists
+		p.NodeNotReady, p.NodeAbsent, p.NodeReadySince = node.notReady, !node.exists, node.readySince
 	}
 	return nil
 }
@@ -126,11 +126,11 @@ func observeNodesOfUnresponsive(ctx context.Context, r *run) {
 		if !p.Owned || p.Finished || p.Node == "" || r.seen.responds(p.Name) {
 			continue
 		}
-		notReady, _, err := readNode(ctx, r, p.Node)
+		node, err := readNode(ctx, r, p.Node)
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot read the node of a member that does not respond, so the loss of the quorum does not count as permanent", "pod", p.Name, "node", p.Node)
 		}
-		p.NodeNotReady = p.NodeNotReady || notReady || err != nil && permanent
+		p.NodeNotReady = p.NodeNotReady || node.notReady || err != nil && permanent
 	}
 }
 
@@ -189,16 +189,29 @@ func observeAwaitedRestore(r *run) error {
 	return nil
 }
 
-// readNode reads whether a node is not ready, and whether it exists. Kubernetes removes the pods of a node that does not.
-func readNode(ctx context.Context, r *run, name string) (notReady, exists bool, err error) {
+// nodeState is what a node says of itself. Kubernetes removes the pods of a node that does not exist.
+type nodeState struct {
+	exists, notReady bool
+	// readySince is when it became ready; zero if it is not.
+	readySince time.Time
+}
+
+func readNode(ctx context.Context, r *run, name string) (nodeState, error) {
 	node, err := r.Objects.GetNode(ctx, name)
 	if isNotFound(err) {
-		return false, false, nil
+		return nodeState{}, nil
 	}
 	if err != nil {
-		return false, false, fmt.Errorf("read node %s: %w", name, err)
+		return nodeState{}, fmt.Errorf("read node %s: %w", name, err)
 	}
-	return slices.ContainsFunc(node.Status.Conditions, func(c corev1.NodeCondition) bool {
-		return c.Type == corev1.NodeReady && c.Status != corev1.ConditionTrue
-	}), true, nil
+	state := nodeState{exists: true}
+	for _, c := range node.Status.Conditions {
+		if c.Type != corev1.NodeReady {
+			continue
+		}
+		if state.notReady = c.Status != corev1.ConditionTrue; !state.notReady {
+			state.readySince = c.LastTransitionTime.Time
+		}
+	}
+	return state, nil
 }

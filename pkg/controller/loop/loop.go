@@ -5,7 +5,9 @@ package loop
 
 import (
 	"context"
+	"errors"
 	"fmt"
+	"runtime/debug"
 	"sync"
 	"time"
 
@@ -113,7 +115,7 @@ func (l *Loop) work(ctx context.Context, key types.NamespacedName) {
 	}
 	logger := klog.LoggerWithValues(klog.FromContext(ctx), "kind", l.name, "object", klog.KRef(key.Namespace, key.Name))
 	start := l.clock.Now()
-	after, err := l.reconcile(klog.NewContext(ctx, logger), key)
+	after, err := l.reconcileOne(klog.NewContext(ctx, logger), key)
 	metrics.ObserveReconcile(l.name, l.clock.Since(start), err)
 	switch {
 	case err != nil:
@@ -133,6 +135,20 @@ func (l *Loop) work(ctx context.Context, key types.NamespacedName) {
 	default:
 		l.queue.Forget(key)
 	}
+}
+
+// errPanic is a defect of this program that one object brought to light.
+var errPanic = errors.New("panic")
+
+// reconcileOne makes a panic an error of that object. Otherwise one object of one tenant would end the program again and
+// again, and nobody would look after the objects of the others.
+func (l *Loop) reconcileOne(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
+	defer func() {
+		if cause := recover(); cause != nil {
+			err = fmt.Errorf("%w: %v\n%s", errPanic, cause, debug.Stack())
+		}
+	}()
+	return l.reconcile(ctx, key)
 }
 
 // soon is what a wait is below that belongs to a step under way.

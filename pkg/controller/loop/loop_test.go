@@ -86,6 +86,23 @@ func TestLoopTriesAgainAfterAnErrorAndAfterAWait(t *testing.T) {
 	}
 }
 
+// TestPanicStaysWithItsKey: a defect that one object brings to light is an error of that object.
+func TestPanicStaysWithItsKey(t *testing.T) {
+	t.Parallel()
+	key, other := types.NamespacedName{Namespace: "ns", Name: "a"}, types.NamespacedName{Namespace: "ns", Name: "b"}
+	queue, calls := start(t, func(call int) (time.Duration, error) {
+		if call == 1 {
+			panic("a defect")
+		}
+		return 0, nil
+	})
+	queue.Enqueue(key)
+	expect(t, calls, key)
+	expect(t, calls, key) // it is tried again
+	queue.Enqueue(other)
+	expect(t, calls, other)
+}
+
 func TestLoopIsFedByInformers(t *testing.T) {
 	t.Parallel()
 	client := fake.NewClientset()

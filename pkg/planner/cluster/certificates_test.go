@@ -185,6 +185,10 @@ func TestIssuing(t *testing.T) {
 		})), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"the CA was lost, and members reject each other", 3, "a:claim b:claim,leads c:claim", edits(issuedHere(rejects)),
 			"restart-together: DeletePod a, DeletePod b, DeletePod c"},
+		{"the CA was lost while a recovery member of a restore is hidden", 3, "a:claim b:claim,leads c:claim",
+			edits(issuedHere(func(o *Observed) { o.CA.CrossSigned = false }), recorded(v1beta2.RecoveryPhaseFilling, restores), recoveryPod(0, func(m *RecoveryMember) {
+				m.HasPVC, m.Pod.Trust, m.Pod.Running = true, "before", true
+			})), "restart-together: DeletePod seed"},
 		{"the CA was lost, and members that reject each other have no PVC", 3, "a b:leads c", edits(issuedHere(rejects)), "steady"},
 		{"the CA was lost, and members that reject each other have no quorum", 3, "a:claim b:claim c:claim", edits(noQuorum, issuedHere(rejects)),
 			"restart-together: DeletePod a, DeletePod b, DeletePod c"},

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"math"
+	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
@@ -43,7 +44,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 		if p := &o.Pods[i]; p.Owned {
 			c.Pods = append(c.Pods, diagnosis.Pod{
 				Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), Running: p.Running, RunningFor: o.Now.Sub(p.Started), Ready: p.Ready, NodeNotReady: p.NodeNotReady,
-				Age: o.Now.Sub(p.Made), Failures: p.RestartCount, Overdue: p.Terminating && recovery.IsEndOverdue(o.Now, p.EndsBy),
+				Age: o.Now.Sub(p.Made), NodeReadyFor: nodeReadyFor(o.Now, p), Failures: p.RestartCount, Overdue: p.Terminating && recovery.IsEndOverdue(o.Now, p.EndsBy),
 				LabelledVoter: p.Role == PodVoter || p.Role == PodDraining, Waiting: p.Waiting,
 			})
 		}
@@ -55,6 +56,15 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	}
 	c.Options.Automatic = c.Options.Automatic && !recovery.NeedsRequest(o.Record.Recovery, replacedID(o), c)
 	return c
+}
+
+// nodeReadyFor is for how long the node of a pod has been ready; 0 if that is not known. The clock of the node may be ahead a
+// little.
+func nodeReadyFor(now time.Time, p *Pod) time.Duration {
+	if p.NodeReadySince.IsZero() {
+		return 0
+	}
+	return max(now.Sub(p.NodeReadySince).Abs(), 1)
 }
 
 // replacedID is the cluster ID of the members that a recovery would replace.

@@ -243,6 +243,9 @@ type Pod struct {
 	// old. NodeAbsent is true if the node does not exist, so that Kubernetes removes the pod soon. NodeNotReady is
 	// observed only while the quorum counts as lost, and both before a recovery touches old members.
 	NodeNotReady, NodeAbsent bool
+	// NodeReadySince is when its node became ready, by the clock of the node. It is observed before a recovery touches old
+	// members; else it is zero.
+	NodeReadySince time.Time
 	// AwaySince is since when the pod cannot come back by itself: its node is not ready, no node
 	// takes it, or its deletion does not end. It is zero if that is not so, or not known.
 	// AwayWhy is the reason as text.

@@ -10,7 +10,8 @@ package cluster
 func ruleRestartTogether(o *Observed) (Plan, bool) {
 	var actions []Action
 	for _, p := range certificateInput(o).RestartTogether() {
-		if !isLastToKnow(o, podByName(o.Pods, p.Name)) {
+		// The pod of a recovery member that is hidden is none of o.Pods.
+		if pod := podByName(o.Pods, p.Name); pod == nil || !isLastToKnow(o, pod) {
 			actions = append(actions, DeletePod{Name: p.Name, UID: p.UID, Why: DeleteDistrusting})
 		}
 	}
