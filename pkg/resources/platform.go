@@ -98,6 +98,7 @@ func (p Platform) apply(spec *corev1.PodSpec, own *corev1.PodSecurityContext) {
 			own = &corev1.PodSecurityContext{}
 		}
 		sc.RunAsUser, sc.RunAsGroup, sc.FSGroup = own.RunAsUser, own.RunAsGroup, own.FSGroup
+		sc.SupplementalGroups = slices.Clone(own.SupplementalGroups) // the user of the namespace has stored the backups there
 	}
 }
 

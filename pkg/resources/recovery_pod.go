@@ -230,6 +230,9 @@ func fetchContainer(c *v1beta2.EtcdCluster, r *v1beta2.RecoveryStatus, image str
 	for _, m := range mounts {
 		m.ReadOnly = true
 		pod.Spec.Volumes = append(pod.Spec.Volumes, mountedVolume(m))
+		if m.PVC != "" {
+			joinBackupGroup(pod.Spec.SecurityContext)
+		}
 		container.VolumeMounts = append(container.VolumeMounts, corev1.VolumeMount{Name: m.Name, MountPath: m.Path, ReadOnly: m.ReadOnly})
 	}
 	return &container, nil

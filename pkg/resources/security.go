@@ -4,6 +4,8 @@
 package resources
 
 import (
+	"slices"
+
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
@@ -46,6 +48,14 @@ func containerSecurityContext(policy *v1beta2.PodPolicy) *corev1.SecurityContext
 	// etcd writes below its data directory only.
 	setDefault(&sc.ReadOnlyRootFilesystem, ptr.To(true))
 	return sc
+}
+
+// joinBackupGroup adds the group of the Jobs that store backups on volumes. The files are for that user and group only,
+// and the kubelet changes no groups on a volume that a pod mounts read-only.
+func joinBackupGroup(sc *corev1.PodSecurityContext) {
+	if *sc.RunAsGroup != nonRootID && *sc.FSGroup != nonRootID && !slices.Contains(sc.SupplementalGroups, nonRootID) {
+		sc.SupplementalGroups = append(sc.SupplementalGroups, nonRootID)
+	}
 }
 
 func setDefault[T any](field **T, value *T) {

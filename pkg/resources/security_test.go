@@ -132,3 +132,44 @@ func TestSecurityContextsAreMergedFieldByField(t *testing.T) {
 		t.Error("the user's own object was changed")
 	}
 }
+
+// TestRecoveryPodReadsBackupsOfAVolume: Jobs have stored them as nonRootID, whatever user the cluster declares.
+func TestRecoveryPodReadsBackupsOfAVolume(t *testing.T) {
+	t.Parallel()
+	volume := &v1beta2.BackupPlace{
+		StorageType:   v1beta2.BackupStorageTypePersistentVolumeClaim,
+		RestoreSource: v1beta2.RestoreSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "backups"}},
+	}
+	bucket := &v1beta2.BackupPlace{
+		StorageType:   v1beta2.BackupStorageTypeS3,
+		RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/key", AWSSecret: "aws"}},
+	}
+	own := func(groups ...int64) *corev1.PodSecurityContext {
+		return &corev1.PodSecurityContext{RunAsUser: ptr.To[int64](7), RunAsGroup: ptr.To[int64](8), FSGroup: ptr.To[int64](9), SupplementalGroups: groups}
+	}
+	for name, test := range map[string]struct {
+		from     *v1beta2.BackupPlace
+		own      *corev1.PodSecurityContext
+		platform Platform
+		want     []int64
+	}{
+		"the defaults have it":      {volume, nil, Platform{}, nil},
+		"another user":              {volume, own(), Platform{}, []int64{nonRootID}},
+		"another user with groups":  {volume, own(5), Platform{}, []int64{5, nonRootID}},
+		"the user has the group":    {volume, own(nonRootID), Platform{}, []int64{nonRootID}},
+		"a bucket":                  {bucket, own(5), Platform{}, []int64{5}},
+		"the user of the namespace": {volume, own(5), Platform{UserOfNamespace: true}, []int64{5}},
+	} {
+		c := newCluster(policy(v1beta2.PodPolicy{SecurityContext: test.own}))
+		pod, err := RecoveryPod(c, recovery(func(r *v1beta2.RecoveryStatus) { r.Source = v1beta2.RecoverySource{Restore: "r", Backup: test.from} }), MemberPod{}, "agent:1")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if got := test.platform.Member(c, pod).Spec.SecurityContext.SupplementalGroups; !slices.Equal(got, test.want) {
+			t.Errorf("%s: the groups are %v, want %v", name, got, test.want)
+		}
+		if test.own != nil && slices.Contains(test.own.SupplementalGroups, nonRootID) != (name == "the user has the group") {
+			t.Errorf("%s: the cluster itself was changed", name)
+		}
+	}
+}

@@ -9,6 +9,9 @@ import (
 	"crypto/x509"
 	"errors"
 	"fmt"
+	"io/fs"
+	"os"
+	"slices"
 	"strings"
 	"syscall"
 	"time"
@@ -124,9 +127,24 @@ func explainStore(e *agent.Error, err error, store *agent.Store) {
 	switch {
 	case e.Class == agent.ClassStoreDenied && errors.Is(err, objectstore.ErrRegion):
 		e.Message += fmt.Sprintf("; set %s to the region of the bucket", store.Field("region"))
+	case e.Class == agent.ClassStoreDenied && store.Type == v1beta2.BackupStorageTypePersistentVolumeClaim && errors.Is(err, fs.ErrPermission):
+		e.Message += "; " + volumeRemedy(store)
 	case e.Class == agent.ClassStore && errors.As(err, &certificate):
 		e.Message = fmt.Sprintf("the certificate of the store is not trusted: %v; %s", certificate.Err, certificateRemedy(certificate, store))
 	}
+}
+
+// volumeRemedy says what to do about files of a volume that the agent may not read or write. In the pod of a recovery
+// member, the user and the groups are those of the EtcdCluster.
+func volumeRemedy(store *agent.Store) string {
+	groups, err := os.Getgroups()
+	if err != nil {
+		groups = nil
+	}
+	groups = append(groups, os.Getegid())
+	slices.Sort(groups)
+	return fmt.Sprintf("this pod runs as user %d with groups %d: let one of these groups use the files of PVC %s. "+
+		"If a restore reads them, add the group of the files to spec.pod.securityContext.supplementalGroups of the EtcdCluster", os.Geteuid(), slices.Compact(groups), store.Bucket)
 }
 
 // certificateRemedy says what to do about a store whose certificate is not good.

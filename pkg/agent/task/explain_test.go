@@ -6,6 +6,7 @@ package task
 import (
 	"crypto/tls"
 	"crypto/x509"
+	"io/fs"
 	"strings"
 	"testing"
 
@@ -19,6 +20,7 @@ func TestStoreErrorsNameTheField(t *testing.T) {
 	t.Parallel()
 	s3 := agent.Store{Type: v1beta2.BackupStorageTypeS3, Bucket: "backups"}
 	withCA, withPath, azure := s3, s3, agent.Store{Type: v1beta2.BackupStorageTypeABS, Bucket: "backups"}
+	volume := agent.Store{Type: v1beta2.BackupStorageTypePersistentVolumeClaim, Bucket: "backups"}
 	withCA.CADir, withPath.ForcePathStyle = "/ca", true
 	certificate := func(cause error) error {
 		return &objectstore.Error{Op: "get", Key: "k", Cause: &tls.CertificateVerificationError{Err: cause}}
@@ -31,6 +33,7 @@ func TestStoreErrorsNameTheField(t *testing.T) {
 		remedy string
 	}{
 		"region":                    {&objectstore.Error{Op: "get", Key: "k", Kind: objectstore.ErrRegion}, s3, agent.ClassStoreDenied, "set s3.region to the region of the bucket"},
+		"file of another group":     {&objectstore.Error{Op: "get", Key: "k", Kind: objectstore.ErrDenied, Cause: fs.ErrPermission}, volume, agent.ClassStoreDenied, "let one of these groups use the files of PVC backups"},
 		"bucket in the host":        {byHost, s3, agent.ClassStore, "set s3.forcePathStyle: true"},
 		"bucket in the host, CA":    {byHost, withCA, agent.ClassStore, "set s3.forcePathStyle: true"},
 		"host with path style":      {byHost, withPath, agent.ClassStore, "s3.endpoint must name a host"},
