@@ -164,6 +164,11 @@ var roles = []role{
 		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"new"},"backup":{"name":"good"},"clusterTemplate":{"spec":{"size":3}}}}`, code: 403, says: "create etcdclusters"},
 		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backup":{"name":"good"},"decryption":{"ageIdentitiesSecret":"store"}}}`, code: 403, says: "spec.decryption.ageIdentitiesSecret"},
 		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backup":{"name":"good"},"serviceAccountName":"mover"}}`, code: 403, says: "spec.serviceAccountName"},
+		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backup":{"name":"good"},"job":{"env":[{"name":"HTTP_PROXY","value":"http://x:1"}]}}}`, code: 422, says: "spec.job.env"},
+		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backupStorageType":"PersistentVolumeClaim","persistentVolumeClaim":{"claimName":"mine"}}}`, code: 403, says: "create etcdbackups"},
 		{do: "POST etcdclusters/owned/restore", body: "{}", code: 403},
+	}},
+	{"create-restores-elsewhere", rules(ofGroup("create", "etcdrestores", "etcdbackups")), []try{
+		{do: "POST etcdrestores", body: `{"metadata":{"name":"x"},"spec":{"etcdCluster":{"name":"owned"},"backupStorageType":"PersistentVolumeClaim","persistentVolumeClaim":{"claimName":"mine"}}}`, code: 201},
 	}},
 }

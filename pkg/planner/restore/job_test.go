@@ -12,11 +12,12 @@ import (
 )
 
 // TestJobOfARestore: the restore's own job comes first, then that of the EtcdBackup, then that
-// of the cluster; its proxies reach the container that fetches the data, too.
+// of the cluster. Proxies reach the container that fetches the data, too. With an EtcdBackup, which names the Secrets, the
+// proxies are those of the EtcdBackup only.
 func TestJobOfARestore(t *testing.T) {
 	t.Parallel()
 	proxy := func(name string) *v1beta2.JobPolicy {
-		return &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: name}}}
+		return &v1beta2.JobPolicy{PriorityClassName: "low", Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: name}}}
 	}
 	ofRestore := func(o *Observed) { o.Restore.Spec.Job = proxy("restore") }
 	ofBackup := func(o *Observed) { o.Backup.Spec.Job = proxy("backup") }
@@ -26,9 +27,10 @@ func TestJobOfARestore(t *testing.T) {
 		want  string
 	}{
 		"nothing":          {nil, ""},
-		"restore":          {[]func(*Observed){fromBackup(nil), ofRestore, ofBackup, ofCluster}, "restore"},
+		"restore":          {[]func(*Observed){fromBackup(nil), ofRestore, ofBackup, ofCluster}, "backup"},
+		"no proxy":         {[]func(*Observed){fromBackup(nil), ofRestore, ofCluster}, ""},
 		"backup":           {[]func(*Observed){fromBackup(nil), ofBackup, ofCluster}, "backup"},
-		"cluster":          {[]func(*Observed){fromBackup(nil), ofCluster}, "cluster"},
+		"cluster":          {[]func(*Observed){fromBackup(nil), ofCluster}, ""},
 		"store, cluster's": {[]func(*Observed){ofCluster}, "cluster"},
 		"store, its own":   {[]func(*Observed){ofCluster, ofRestore}, "restore"},
 	} {
@@ -40,12 +42,15 @@ func TestJobOfARestore(t *testing.T) {
 				t.Fatal("the plan has no Job")
 			}
 			got := ""
-			if check.Job != nil {
+			if check.Job != nil && len(check.Job.Env) > 0 {
 				got = check.Job.Env[0].Value
 			}
 			fetched := ""
 			if len(check.Place.Env) > 0 {
 				fetched = check.Place.Env[0].Value
+			}
+			if job := check.Job; job == nil && name != "nothing" || job != nil && job.PriorityClassName == "" {
+				t.Errorf("the Job has not the priority that is declared: %+v", job)
 			}
 			if got != test.want || fetched != test.want {
 				t.Errorf("the Job is that of %q, the proxy for the data is that of %q; want %q", got, fetched, test.want)

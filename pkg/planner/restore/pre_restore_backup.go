@@ -322,7 +322,7 @@ func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
 		}
 	}
 	spec.EtcdCluster = &v1beta2.EtcdClusterRef{Name: o.Cluster.Name}
-	spec.Job = o.jobPolicy().DeepCopy()
+	spec.Job = o.jobPolicy()
 	aside(&spec.BackupSource)
 	return &spec, nil
 }

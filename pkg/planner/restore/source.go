@@ -50,8 +50,20 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 }
 
 // jobPolicy says where and how the pods of the restore run: what the restore says, else what
-// the EtcdBackup says that is restored, else what the cluster says of its backups.
+// the EtcdBackup says that is restored, else what the cluster says of its backups. The environment is that of the EtcdBackup
+// that is restored, if there is one: proxies decide where its Secrets go, and its author had to have the right to these.
 func (o *Observed) jobPolicy() *v1beta2.JobPolicy {
+	policy := o.chosenPolicy().DeepCopy()
+	if policy != nil && o.Restore.Spec.Backup != nil {
+		policy.Env = nil
+		if o.Backup != nil && o.Backup.Spec.Job != nil {
+			policy.Env = o.Backup.Spec.Job.DeepCopy().Env
+		}
+	}
+	return policy
+}
+
+func (o *Observed) chosenPolicy() *v1beta2.JobPolicy {
 	switch {
 	case o.Restore.Spec.Job != nil:
 		return o.Restore.Spec.Job
@@ -67,7 +79,7 @@ func (o *Observed) jobPolicy() *v1beta2.JobPolicy {
 // env is that of the container that fetches the data.
 func (o *Observed) env() []corev1.EnvVar {
 	if policy := o.jobPolicy(); policy != nil {
-		return policy.DeepCopy().Env
+		return policy.Env
 	}
 	return nil
 }

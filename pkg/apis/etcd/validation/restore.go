@@ -73,6 +73,9 @@ func validateRestoredFrom(spec *v1beta2.RestoreSpec, path *field.Path) field.Err
 	if from.storageType != "" {
 		errs = append(errs, forbidden(from.storageTypePath, one))
 	}
+	if spec.Job != nil && len(spec.Job.Env) > 0 {
+		errs = append(errs, forbidden(path.Child("job", "env"), "may not be set together with backup, because its Secrets go through the proxies of the EtcdBackup; remove it, or set spec.job.env of the EtcdBackup"))
+	}
 	for _, f := range from.fields() {
 		if f.set {
 			errs = append(errs, forbidden(path.Child(f.name), one))

@@ -25,6 +25,8 @@ func TestRestoreSpec(t *testing.T) {
 		{"no source", "{etcdCluster: {name: example}}", []string{"Required spec.backup"}},
 		{"place without a type", "{etcdCluster: {name: example}, s3: {path: b/k}}", []string{"Required spec.backupStorageType"}},
 		{"both sources", "{etcdCluster: {name: example}, backup: {name: b}, " + fromS3 + "}", []string{"Forbidden spec.backupStorageType", "Forbidden spec.s3"}},
+		{"proxies for a store", "{etcdCluster: {name: example}, " + fromS3 + ", job: {env: [{name: HTTPS_PROXY, value: 'http://proxy:3128'}]}}", nil},
+		{"proxies for a backup", "{etcdCluster: {name: example}, backup: {name: b}, job: {env: [{name: HTTPS_PROXY, value: 'http://proxy:3128'}]}}", []string{"Forbidden spec.job.env"}},
 		{"backup without a name", "{etcdCluster: {name: example}, backup: {}}", []string{"Required spec.backup.name"}},
 		{"wrong backup", "{etcdCluster: {name: example}, backup: {name: A, revision: 0}}", []string{"Invalid spec.backup.name", "Invalid spec.backup.revision"}},
 		{"negative bump", "{etcdCluster: {name: example}, backup: {name: b}, revisionBump: -1}", []string{"Invalid spec.revisionBump"}},

@@ -102,6 +102,9 @@ func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
 	template := spec.ClusterTemplate
 	spec.ClusterTemplate, spec.RevisionBump, spec.Job = nil, nil, jobUse(spec.Job)
 	uses := []use{{needs: find(path, spec), context: spec}}
+	if spec.BackupStorageType != "" || spec.RestoreSource != (v1beta2.RestoreSource{}) {
+		uses = append(uses, locationUse(path, spec))
+	}
 	if template == nil {
 		return uses
 	}
@@ -111,6 +114,15 @@ func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
 		AnyOf: []Right{{Verb: "create", Group: v1beta2.SchemeGroupVersion.Group, Resource: "etcdclusters"}},
 	}}})
 	return append(uses, clusterUses(path.Child("spec"), template.Spec)...)
+}
+
+// locationUse returns the use of a location that an EtcdRestore names itself. Of a cluster without spec.backup, the pre-restore
+// backup goes there, with all keys of the cluster. So the author needs the right to send them anywhere.
+func locationUse(path *field.Path, spec v1beta2.RestoreSpec) use {
+	return use{context: []any{spec.BackupStorageType, spec.RestoreSource}, needs: []Need{{
+		Field: path.Child("backupStorageType").String(), What: "the controller stores the data that the restore replaces beside this location",
+		AnyOf: []Right{{Verb: "create", Group: v1beta2.SchemeGroupVersion.Group, Resource: "etcdbackups"}},
+	}}}
 }
 
 // clusterUses treats each environment variable and each field that names a Secret for members as

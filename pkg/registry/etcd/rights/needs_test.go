@@ -139,6 +139,10 @@ func TestNeeds(t *testing.T) {
 	template := func(spec *v1beta2.RestoreSpec) {
 		spec.ClusterTemplate = &v1beta2.EtcdClusterTemplate{Spec: tlsCluster().Spec}
 	}
+	location := func(s *v1beta2.RestoreSpec) {
+		s.Backup, s.BackupStorageType = nil, v1beta2.BackupStorageTypeS3
+		s.RestoreSource = v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/key", AWSSecret: "aws"}}
+	}
 	mover := func(b *v1beta2.EtcdBackup) { b.Spec.ServiceAccountName = "mover" }
 	proof := func(b *v1beta2.EtcdBackup) { b.Spec.Verify = v1beta2.VerificationRestore }
 	proofs := func(s *v1beta2.ClusterSpec) { s.Backup.Verify = v1beta2.VerificationRestore }
@@ -167,6 +171,9 @@ func TestNeeds(t *testing.T) {
 			s.Decryption = &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"}
 			s.ServiceAccountName = "reader"
 		}), nil, "secrets/age serviceaccounts/reader"},
+		{"restore of a location", restore(location), nil, "etcdbackups/ secrets/aws"},
+		{"unchanged restore of a location", restore(location), restore(location), ""},
+		{"restore that names no source yet", restore(func(s *v1beta2.RestoreSpec) { s.Backup = nil }), nil, ""},
 		{"restore into a new cluster", restore(template), nil, "etcdclusters/ " + all},
 		{"unchanged restore", restore(template), restore(template), ""},
 		{"new cluster", tlsCluster(), nil, all},
