@@ -159,7 +159,7 @@ func (m *Manager) syncCA(ctx context.Context, leaves []leaf) (*issuer, error) {
 		return nil, err
 	}
 	if change != ChangeNone {
-		if err := m.writeCA(ctx, secret, name, change, next); err != nil {
+		if err := m.writeCA(ctx, secret, name, o.asked.endedBy(change), next); err != nil {
 			return nil, err
 		}
 		reportCA(ctx, klog.KRef(m.config.Namespace, name), change, next)
@@ -190,16 +190,18 @@ func (m *Manager) observe(ctx context.Context, secret *corev1.Secret, leaves []l
 	return o
 }
 
-func (m *Manager) writeCA(ctx context.Context, secret *corev1.Secret, name string, change Change, next *issuer) error {
+// writeCA writes the Secret of the CA. These requests end with the same write.
+func (m *Manager) writeCA(ctx context.Context, secret *corev1.Secret, name string, ended requests, next *issuer) error {
 	data, err := next.data()
 	if err != nil {
 		return err
 	}
 	if secret != nil {
 		secret = secret.DeepCopy()
-		// The request is carried out with this write.
-		delete(secret.Annotations, resources.AnnotationRotateCA)
-		if change == ChangeDrop {
+		if ended.rotate {
+			delete(secret.Annotations, resources.AnnotationRotateCA)
+		}
+		if ended.drop {
 			delete(secret.Annotations, resources.AnnotationDropOldCA)
 		}
 	}

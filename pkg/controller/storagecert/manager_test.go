@@ -182,6 +182,42 @@ func TestRequestedRotation(t *testing.T) {
 	b.checkAccepted(last)
 }
 
+// TestRotationsInARow requests another rotation before programs restarted, and leaves a request to drop from before.
+// No rotation begins and no CA is dropped that a running program needs.
+func TestRotationsInARow(t *testing.T) {
+	t.Parallel()
+	b := newBench(t)
+	b.sync()
+	b.annotate(resources.AnnotationDropOldCA)
+	first := b.pair(memberSuffix).CAs
+	b.annotate(resources.AnnotationRotateCA)
+	b.sync()
+	b.sync()
+	both := b.pair(memberSuffix).CAs
+	if len(both) != 2 {
+		t.Fatalf("%d CAs are trusted after the rotation: an earlier request has dropped one", len(both))
+	}
+	b.annotate(resources.AnnotationRotateCA)
+	b.sync()
+	if again := b.pair(memberSuffix).CAs; !again[0].Equal(both[0]) {
+		t.Error("a second rotation began while two CAs are trusted")
+	}
+	b.checkAccepted(first)
+	b.annotate(resources.AnnotationDropOldCA) // the programs have restarted
+	b.sync()
+	b.checkAccepted(both)
+	b.sync()
+	last := b.pair(memberSuffix).CAs
+	if len(last) != 2 || last[0].Equal(both[0]) || !last[1].Equal(both[0]) {
+		t.Error("the second request was not carried out after the CA before was dropped")
+	}
+	b.checkAccepted(both)
+	b.checkAccepted(last)
+	if notes := b.secret(caSuffix).Annotations; len(notes) > 0 {
+		t.Errorf("requests that were carried out stay: %v", notes)
+	}
+}
+
 // TestUnusableSecretsAreIssuedAgain gives each Secret in turn content that cannot be used.
 func TestUnusableSecretsAreIssuedAgain(t *testing.T) {
 	t.Parallel()

@@ -47,6 +47,19 @@ type issuer struct {
 // requests are what a person asks for with annotations on the Secret of the CA.
 type requests struct{ rotate, drop bool }
 
+// endedBy returns the requests that end with a change: those that it carries out, and a request to drop that was there
+// before the present CA, because it is not about that CA. Programs still show certificates of the CA before.
+func (r requests) endedBy(change Change) requests {
+	switch change {
+	case ChangeCreate, ChangeSucceed:
+		return r
+	case ChangeComplete, ChangeDrop:
+		return requests{drop: r.drop}
+	case ChangeNone, ChangeRestore:
+	}
+	return requests{}
+}
+
 // observed is what is known of the CA.
 type observed struct {
 	// have is the content of its Secret; nil if that does not exist or cannot be used.
@@ -70,7 +83,9 @@ func planCA(now time.Time, o *observed) Change {
 		return ChangeCreate
 	case len(o.lacking(now)) > 0:
 		return ChangeComplete
-	case o.asked.rotate, !now.Before(certificates.Renewal(have.ca.Certificate)):
+	case o.asked.rotate && len(have.trusted) == 1, !now.Before(certificates.Renewal(have.ca.Certificate)):
+		// Programs that started before the last rotation do not trust the CA that would cross-sign another one. So a
+		// request waits until the older CA is dropped.
 		return ChangeSucceed
 	case len(have.trusted) > 1 && (o.asked.drop || slices.ContainsFunc(have.trusted, func(c *x509.Certificate) bool { return now.After(c.NotAfter) })):
 		return ChangeDrop
