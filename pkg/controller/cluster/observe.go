@@ -306,6 +306,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Fills:       resources.Fills(p),
 		Made:        p.CreationTimestamp.Time,
 		Quota:       resources.QuotaOf(p),
+		Log:         resources.LogOptionsOfPod(p),
 	}
 	if p.DeletionTimestamp != nil {
 		// Kubernetes adds the grace period to the time of the request.

@@ -85,9 +85,14 @@ func declarationOf(o *Observed) declaration {
 	return declaration{cluster: o.Cluster, template: o.Template, certificates: certificateInput(o)}
 }
 
+// isOther is true for a pod that was created from an earlier declaration.
+func (d declaration) isOther(p *Pod) bool {
+	return p.Template != "" && d.template != "" && p.Template != d.template
+}
+
 // isStale is true for a pod that was created from an earlier declaration, before the last
 // request to restart, or while members had to trust other CAs.
 func (d declaration) isStale(p *Pod) bool {
 	request := resources.RestartRequest(d.cluster)
-	return (p.Template != "" && d.template != "" && p.Template != d.template) || (request != "" && p.Restart != request) || d.certificates.Distrusts(p.Trust)
+	return d.isOther(p) || (request != "" && p.Restart != request) || d.certificates.Distrusts(p.Trust)
 }

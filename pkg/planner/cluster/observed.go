@@ -239,6 +239,8 @@ type Pod struct {
 	Made time.Time
 	// Quota is that with which etcd in the pod was started.
 	Quota resources.Quota
+	// Log says how much of its log etcd in the pod keeps.
+	Log resources.LogOptions
 	// NodeNotReady is true if its node is not ready, so that what Kubernetes says of the pod may be
 	// old. NodeAbsent is true if the node does not exist, so that Kubernetes removes the pod soon. NodeNotReady is
 	// observed only while the quorum counts as lost, and both before a recovery touches old members.

@@ -5,10 +5,10 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
-	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -26,7 +26,7 @@ func prepareLog(o *Observed, low *version.Version) Plan {
 	minor := low.Minor()
 	plan := wait(recheckQuorum, ReasonPreparingLog,
 		fmt.Sprintf("members of 3.%d cannot read log entries of members before 3.%d: the log is advanced past them first", minor+1, minor),
-		noActionNeeded+" Every member must serve.")
+		noActionNeeded+fmt.Sprintf(" Every member must serve. If one ends at a flag that 3.%d does not know, declare the version and that flag again when the cluster serves without them.", minor))
 	if !o.Etcd.Linearizable {
 		return plan
 	}
@@ -43,7 +43,7 @@ func prepareLog(o *Observed, low *version.Version) Plan {
 		ahead, behind = max(ahead, m.RaftIndex), min(behind, m.RaftApplied)
 	}
 	id, r := hexID(o.Etcd.ClusterID), o.Record.Log
-	goal := r.Index + logDistance(o.Cluster, minor)
+	goal := r.Index + logDistance(o, minor)
 	switch {
 	case r.ClusterID != id || r.Minor < minor:
 		plan.Actions = []Action{RecordLog{Log: resources.LogRecord{ClusterID: id, Minor: minor, Index: ahead}}}
@@ -56,13 +56,45 @@ func prepareLog(o *Observed, low *version.Version) Plan {
 	return plan
 }
 
-// logDistance is how far the log must go on until no member needs the entries before. From
-// 3.6 on a leader keeps dropping what it need not keep in memory; older versions do so
-// when they make a snapshot.
-func logDistance(cluster *v1beta2.EtcdCluster, minor uint) uint64 {
-	count, catchUp := resources.SnapshotCount(cluster, minor), resources.CatchUpEntries(cluster)
-	if minor < lastBarredMinor {
-		return count + catchUp + logSlack
+// logDistance is how far the log must go on until no member needs the entries before. Members that run keep as much
+// as was declared when they started.
+func logDistance(o *Observed, minor uint) uint64 {
+	distance := distanceWith(resources.LogOptionsOf(o.Cluster), minor)
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Owned && !isGone(p) {
+			distance = max(distance, distanceWith(p.Log, minor))
+		}
 	}
-	return max(count, catchUp) + logSlack
+	return distance
+}
+
+// distanceWith is the distance for members with these options. From 3.6 on a leader keeps dropping what it need not keep in
+// memory; older versions do so when they make a snapshot.
+func distanceWith(options resources.LogOptions, minor uint) uint64 {
+	snapshot, catchUp := options.Entries(minor)
+	if minor < lastBarredMinor {
+		return snapshot + catchUp + logSlack
+	}
+	return max(snapshot, catchUp) + logSlack
+}
+
+// isSplit is true while the log is prepared for the declared minor version, and a pod that runs was made from another
+// declaration. A pod that is made meanwhile has the declared flags and not the declared version. etcd ends at a flag that its
+// version does not know, and a log is prepared only while every member serves. So both come together, after that.
+func isSplit(o *Observed) bool {
+	target, low := parse(o.Cluster.Spec.Version), versionsOf(o).lowest()
+	if target == nil || low == nil {
+		return false
+	}
+	if rejection, rejected := rejectStep(o, low, target); !rejected || rejection.Wait.Reason != ReasonPreparingLog {
+		return false
+	}
+	d := declarationOf(o)
+	return slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Owned && !isGone(&p) && d.isOther(&p) })
+}
+
+// awaitsLog is true for a voter that stays as it is until the log is prepared: one that serves, or has not served for a moment.
+func awaitsLog(o *Observed, m *Member) bool {
+	serves := m.Health == Healthy || !isGone(podByName(o.Pods, m.Name)) && notServedFor(o.Cluster.Status.Conditions, o.Now, m) < unresponsiveFor
+	return serves && isSplit(o)
 }

@@ -33,7 +33,12 @@ func lags(i int, by uint64) func(*Observed) {
 func TestPrepareLog(t *testing.T) {
 	const next = "3.7.0"
 	counts := func(n int64) func(*Observed) {
-		return func(o *Observed) { o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{SnapshotCount: ptr.To(n)} }
+		return func(o *Observed) {
+			o.Cluster.Spec.Etcd = &v1beta2.EtcdOptions{SnapshotCount: ptr.To(n)}
+			for i := range o.Pods {
+				o.Pods[i].Log.SnapshotCount = uint64(n)
+			}
+		}
 	}
 	variable := func(name, value string) func(*Observed) {
 		return func(o *Observed) {
@@ -78,7 +83,14 @@ func TestPrepareLog(t *testing.T) {
 		{"to 3.5 nothing is needed", 3, "a:v=3.4.30,podv=3.4.30 b:v=3.4.30,podv=3.4.30 c:v=3.4.30,podv=3.4.30", edits(wants("3.5.35"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.5.35"},
 		{"from 3.7 on nothing is needed", 3, "a:v=3.7.0,podv=3.7.0 b:v=3.7.0,podv=3.7.0 c:v=3.7.0,podv=3.7.0", edits(wants("3.8.0"), logIs(resources.LogRecord{}, 120)), "rollout: UpgradePod b 3.8.0"},
 		{"one that does not run is not repaired with the new version", 3, "a b c:down", edits(up, logIs(begun, 120)), "rollout: wait PreparingLog"},
-		{"other changes go on meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(begun, 120)), "rollout: RecreatePod b 3.6.11"},
+		{"what else is declared comes with the version", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"what else is declared comes with the version, without PVCs", 3, "a:stale b:stale c:stale", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"what else is declared comes with the version, also to one that joins", 3, "a:stale b:stale", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"what else is declared comes with the version in a cluster of one", 1, "a:claim,stale", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
+		{"both come together", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(done, 120)), "rollout: RecreatePod b 3.7.0"},
+		{"one that has long not served is repaired meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", edits(up, logIs(begun, 120), degradedFor(unresponsiveFor, "c")), "repair: RecreatePod c 3.6.11"},
+		{"one that has not served for a moment is not", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", edits(up, logIs(begun, 120)), "rollout: wait PreparingLog"},
+		{"members that were started with later snapshots", 3, "a b c", edits(up, logIs(begun, 10600), func(o *Observed) { o.Pods[0].Log.SnapshotCount = 50000 }), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"the bootstrap member of a new cluster is noted as readable", 3, "a", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},
 	})
 	for version, want := range map[string]uint{"3.4.30": 0, "3.5.35": 5, "3.6.11": 6, "3.7.3": 7} {

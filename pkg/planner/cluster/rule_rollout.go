@@ -35,7 +35,7 @@ func ruleRollout(o *Observed) (Plan, bool) {
 		return wait(recheckWaiting, Reason(reason), message, remedy), true
 	case mislabeled != nil:
 		return waitForImage(o, mislabeled), true
-	case rejected && nextDue(o, true) != nil:
+	case rejected && (nextDue(o, true) != nil || isSplit(o)):
 		return rejection, true
 	case cordoned != nil:
 		return waitForOtherNode(o, cordoned), true
@@ -52,7 +52,7 @@ func nextDue(o *Observed, images bool) *Member {
 	var next *Member
 	leader := findLeader(o.Etcd.Members)
 	for _, m := range listVoters(o.Etcd.Members) {
-		if c := changeDue(o, m); c != recreate && (c != reimage || !images) || isHeldByTrust(o, m) || isHeldOnNode(o, m, c) {
+		if c := changeDue(o, m); c != recreate && (c != reimage || !images) || isHeldByTrust(o, m) || isHeldOnNode(o, m, c) || !images && awaitsLog(o, m) {
 			continue
 		}
 		if next == nil || rank(o.Pods, m, leader) > rank(o.Pods, next, leader) || isWorse(o.Pods, m, next) {

@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"fmt"
+	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
@@ -13,6 +14,9 @@ import (
 // the pod of that member waits for it.
 func ruleScaleUp(o *Observed) (Plan, bool) {
 	if len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+addable(o) {
+		return Plan{}, false
+	}
+	if isSplit(o) && !slices.ContainsFunc(listVoters(o.Etcd.Members), func(m *Member) bool { return !awaitsLog(o, m) }) {
 		return Plan{}, false
 	}
 	voters := len(listVoters(o.Etcd.Members))
