@@ -69,7 +69,8 @@ run_unit() {
   hack/object-stores.sh || return
   # shellcheck disable=SC2046
   gotest -race -timeout=30m -skip '^TestKilledAtEveryRequest$' $(unit_packages | grep -v /pkg/planner/cluster$) &&
-    (cd hack/local && gotest ./...) && (cd hack/release && gotest ./...) && (cd test/charts && gotest -count=1 ./...) &&
+    (cd hack/local && gotest ./...) && (cd hack/olm && gotest -count=1 ./...) && (cd hack/release && gotest ./...) &&
+    (cd test/charts && gotest -count=1 ./...) &&
     (cd test/prometheus && gotest ./...) && (cd test/prometheus/podmonitors && gotest ./...)
 }
 

@@ -43,7 +43,7 @@ cyclonedx_gomod() {
 
 # go_modules lists the directories of the modules that hold code of this project.
 go_modules() {
-  printf '%s\n' "$ROOT" "$ROOT/hack/local" "$ROOT/hack/release" "$ROOT/test/charts" "$ROOT/test/prometheus" "$ROOT/test/prometheus/podmonitors"
+  printf '%s\n' "$ROOT" "$ROOT/hack/local" "$ROOT/hack/olm" "$ROOT/hack/release" "$ROOT/test/charts" "$ROOT/test/prometheus" "$ROOT/test/prometheus/podmonitors"
 }
 
 # files PATTERN... lists the files of the work tree that are, or could be, committed.
