@@ -8,6 +8,7 @@ import (
 	"fmt"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
@@ -36,6 +37,10 @@ func observeSources(ctx context.Context, r *run) error {
 			source, err := findSource(ctx, r, f.ClusterUID, f.ClusterNamespace)
 			if err != nil {
 				return err
+			}
+			if source.Exists != "" {
+				// The status does not name a cluster of another namespace.
+				klog.FromContext(ctx).Info("The EtcdCluster whose data a PVC holds still exists", "pvc", f.Name, "source", source.Exists)
 			}
 			known[key] = source
 		}

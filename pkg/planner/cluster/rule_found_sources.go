@@ -8,6 +8,7 @@ import (
 	"slices"
 	"strings"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -30,28 +31,40 @@ func whySource(o *Observed, uids []string) *Wait {
 	begin := fmt.Sprintf("take the labels from the PVCs: %s. Without spec.bootstrap.fromVolumes this cluster then begins empty, and an EtcdRestore fills it",
 		removeLabels(o.Cluster, volumes, strings.Join(namesOf(volumes), " ")))
 	for i := range volumes {
-		switch f := &volumes[i]; {
-		case f.Source.Exists != "":
+		f := &volumes[i]
+		namespace, _, _ := strings.Cut(f.Source.Exists, "/")
+		switch {
+		case f.Source == (Source{}):
+		case namespace == o.Cluster.Namespace:
 			return &Wait{
 				Reason: ReasonVolumesFound,
 				Message: fmt.Sprintf("PVC %s holds data of EtcdCluster %s, which still exists. Its members have the same IDs, so a member on this PVC would take part in that cluster",
 					f.Name, f.Source.Exists),
 				Remedy: fmt.Sprintf("Restore a backup of %s instead. To do so, %s.", f.Source.Exists, begin),
 			}
-		case f.Source.Unchecked && f.ClusterNamespace == "":
-			return &Wait{
-				Reason:  ReasonVolumesFound,
-				Message: "PVC " + f.Name + " does not say the namespace of its cluster, and the controller may not list the EtcdClusters of all namespaces. So that cluster may still exist",
-				Remedy: fmt.Sprintf("If its members ran in this namespace, run: kubectl annotate pvc -n %s %s %s=%s. Otherwise restore a backup instead. To do so, %s.",
-					o.Cluster.Namespace, f.Name, resources.AnnotationClusterNamespace, o.Cluster.Namespace, begin),
-			}
-		case f.Source.Unchecked:
-			return &Wait{
-				Reason:  ReasonVolumesFound,
-				Message: fmt.Sprintf("PVC %s holds data of a cluster in namespace %s, where the controller may not list EtcdClusters. So that cluster may still exist", f.Name, f.ClusterNamespace),
-				Remedy:  fmt.Sprintf("Allow the controller to list EtcdClusters in namespace %s, or restore a backup instead. To do so, %s.", f.ClusterNamespace, begin),
-			}
+		default:
+			return awaitSource(o.Cluster, f, begin)
 		}
 	}
 	return nil
+}
+
+// awaitSource waits for a cluster of another namespace. The text is the same whether that exists or cannot be looked for: a user
+// that reads this status writes the PVCs, too, and must not learn from it which EtcdClusters other namespaces have.
+func awaitSource(c *v1beta2.EtcdCluster, f *Found, begin string) *Wait {
+	if f.ClusterNamespace == "" {
+		return &Wait{
+			Reason: ReasonVolumesFound,
+			Message: fmt.Sprintf("PVC %s does not say the namespace of its cluster, which may still exist: it does in another namespace, or the controller may not list the EtcdClusters of all namespaces. "+
+				"A member on a copied PVC would take part in the cluster of the original", f.Name),
+			Remedy: fmt.Sprintf("If its members ran in this namespace, run: kubectl annotate pvc -n %s %s %s=%s. Otherwise restore a backup instead. To do so, %s.",
+				c.Namespace, f.Name, resources.AnnotationClusterNamespace, c.Namespace, begin),
+		}
+	}
+	return &Wait{
+		Reason: ReasonVolumesFound,
+		Message: fmt.Sprintf("PVC %s holds data of a cluster in namespace %s, which may still exist: it does, or the controller may not list EtcdClusters there. "+
+			"A member on a copied PVC would take part in the cluster of the original", f.Name, f.ClusterNamespace),
+		Remedy: fmt.Sprintf("Restore a backup instead. To do so, %s. If that cluster no longer exists, allow the controller to list EtcdClusters in namespace %s.", begin, f.ClusterNamespace),
+	}
 }

@@ -14,19 +14,30 @@ func copied(f *Found) { f.Source, f.ClusterNamespace = Source{Exists: "prod/c"},
 // unchecked is for a PVC whose cluster may exist in a namespace that the controller may not read.
 func unchecked(f *Found) { f.Source, f.ClusterNamespace = Source{Unchecked: true}, "prod" }
 
-// TestCopiedVolumesMessage: beside the cluster whose data the PVCs hold, the status names that cluster and a backup, and not the
-// request that would lead to the same wait.
+// TestCopiedVolumesMessage: beside the cluster whose data the PVCs hold, the status names a backup, and not the request that
+// would lead to the same wait. Of a cluster in another namespace it does not say whether that exists.
 func TestCopiedVolumesMessage(t *testing.T) {
 	t.Parallel()
+	beside := func(f *Found) { f.Source, f.ClusterNamespace = Source{Exists: "n/d"}, "n" }
 	unnamed := func(f *Found) { f.Source = Source{Unchecked: true} }
+	unnamedCopy := func(f *Found) { f.Source = Source{Exists: "prod/secret"} }
+	const (
+		mayExist  = "a cluster in namespace prod, which may still exist"
+		allow     = "If that cluster no longer exists, allow the controller to list EtcdClusters in namespace prod"
+		notNoted  = "PVC x does not say the namespace"
+		writeNote = "kubectl annotate pvc -n n x etcd.database.coreos.com/cluster-namespace=n"
+	)
+	said := map[string]string{}
 	for name, test := range map[string]struct {
 		found   func(*Found)
 		message string
 		remedy  string
 	}{
-		"its cluster exists":                   {copied, "EtcdCluster prod/c, which still exists. Its members have the same IDs", "Restore a backup of prod/c instead"},
-		"its cluster cannot be read":           {unchecked, "a cluster in namespace prod, where the controller may not list", "Allow the controller to list EtcdClusters in namespace prod"},
-		"it says no namespace, and none reads": {unnamed, "PVC x does not say the namespace", "kubectl annotate pvc -n n x etcd.database.coreos.com/cluster-namespace=n"},
+		"its cluster exists in this namespace":    {beside, "EtcdCluster n/d, which still exists. Its members have the same IDs", "Restore a backup of n/d instead"},
+		"its cluster exists in another namespace": {copied, mayExist, allow},
+		"its cluster cannot be read":              {unchecked, mayExist, allow},
+		"it says no namespace, and none reads":    {unnamed, notNoted, writeNote},
+		"it says no namespace, and it exists":     {unnamedCopy, notNoted, writeNote},
 	} {
 		for _, requested := range []bool{false, true} {
 			o := observed(t, 3, "", unresponsive, found(KindPVC, "x", "old", test.found))
@@ -36,8 +47,12 @@ func TestCopiedVolumesMessage(t *testing.T) {
 			w := Decide(o).Wait
 			if w == nil || w.Reason != ReasonVolumesFound || !strings.Contains(w.Message, test.message) || !strings.Contains(w.Remedy, test.remedy) ||
 				strings.Contains(w.Remedy, `"fromVolumes"`) || !strings.Contains(w.Remedy, "kubectl label pvc -n n x etcd_cluster- etcd_recovery-") {
-				t.Errorf("%s, requested %t: %+v", name, requested, w)
+				t.Fatalf("%s, requested %t: %+v", name, requested, w)
 			}
+			if before := said[test.message]; before != "" && before != w.Message+w.Remedy {
+				t.Errorf("%s: the text differs from that of another cause: %q, %q", name, before, w.Message+w.Remedy)
+			}
+			said[test.message] = w.Message + w.Remedy
 		}
 	}
 }
