@@ -3,7 +3,7 @@
 # gives the same files. With RELEASE_KEY (a file with an Ed25519 key in PKCS #8) it also signs
 # which files were built from which commit. RELEASE_DOWNLOAD is the URL below which users will
 # find the files. It installs Go modules: cyclonedx-gomod, Helm 4, krew, and those of hack/release
-# and test/charts.
+# and test/charts, and of hack/olm.
 set -euo pipefail
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT"
@@ -84,6 +84,11 @@ for chart in "$work"/charts/*.tgz; do
   pack "$out/$(basename "$chart")" "$chart.files"
   "$(helm 4)" show chart "$out/$(basename "$chart")" >/dev/null # Helm reads what was packed
 done
+
+step "bundle for the Operator Lifecycle Manager"
+(cd hack/olm && go run -buildvcs=false . --root "$ROOT" --version "$version" --image "$(<"$out/image-digest.txt")" \
+  --created "$(date --utc --date="@$SOURCE_DATE_EPOCH" +%FT%TZ)" --out "$work/olm" "${architectures[@]}")
+pack "$out/etcd-operator-$version-olm.tar.gz" "$work/olm"
 
 step "schemas of the API"
 go run -buildvcs=false ./hack/schemas "$work/schemas"
