@@ -108,9 +108,17 @@ func isNoManifest(err error) bool {
 }
 
 func (t *run) readManifest(ctx context.Context, key string) (*manifest.Manifest, error) {
-	raw, err := objectstore.ReadAll(ctx, t.store, key, manifest.MaxSize)
-	if err != nil {
-		return nil, err
+	s, err := t.readStored(ctx, objectstore.Object{Key: key})
+	return s.Manifest, err
+}
+
+// readStored reads the manifest of a stored backup.
+func (t *run) readStored(ctx context.Context, object objectstore.Object) (manifest.Stored, error) {
+	s := manifest.Stored{Key: object.Key, Modified: object.Modified}
+	var err error
+	if s.Raw, err = objectstore.ReadAll(ctx, t.store, object.Key, manifest.MaxSize); err != nil {
+		return s, err
 	}
-	return manifest.Decode(raw)
+	s.Manifest, err = manifest.Decode(s.Raw)
+	return s, err
 }

@@ -257,19 +257,19 @@ func (t *run) list(ctx context.Context, prefix string, desired func(manifestKey 
 // readManifests reads several at once and returns those that can be read, in the order of
 // the objects. Those that the store does not return are in t.unread.
 func (t *run) readManifests(ctx context.Context, objects []objectstore.Object) ([]manifest.Stored, error) {
-	read, kept := make([]*manifest.Manifest, len(objects)), make([]error, len(objects))
+	read, kept := make([]manifest.Stored, len(objects)), make([]error, len(objects))
 	group, ctx := errgroup.WithContext(ctx)
 	group.SetLimit(parallelCalls)
 	for i, object := range objects {
 		group.Go(func() error {
-			m, err := t.readManifest(ctx, object.Key)
+			s, err := t.readStored(ctx, object)
 			if errors.Is(err, objectstore.ErrUnreadable) {
 				kept[i] = err
 			}
 			if isNoManifest(err) {
 				return nil
 			}
-			read[i] = m
+			read[i] = s
 			return err
 		})
 	}
@@ -277,10 +277,10 @@ func (t *run) readManifests(ctx context.Context, objects []objectstore.Object) (
 		return nil, err
 	}
 	var backups []manifest.Stored
-	for i, m := range read {
+	for i, s := range read {
 		t.unread.add(objects[i].Key, kept[i])
-		if m != nil {
-			backups = append(backups, manifest.Stored{Key: objects[i].Key, Manifest: m, Modified: objects[i].Modified})
+		if s.Manifest != nil {
+			backups = append(backups, s)
 		}
 	}
 	return backups, nil

@@ -281,12 +281,20 @@ func (t *run) deleteBackups(ctx context.Context, backups []manifest.Stored) erro
 	return left.err("the store does not delete these backups")
 }
 
-// deleteBackup deletes the manifest first: without it the rest is no backup any more, whatever happens then.
+// deleteBackup deletes the manifest first: without it the rest is no backup any more, whatever happens then. If the store
+// rejects to delete the snapshot, such as one under a hold, the manifest is stored again: the backup is kept, and a restore
+// finds it.
 func (t *run) deleteBackup(ctx context.Context, s manifest.Stored) error {
 	if err := t.store.Delete(ctx, s.Key); err != nil {
 		return err
 	}
-	return t.store.Delete(ctx, s.Manifest.SnapshotKey(s.Key))
+	err := t.store.Delete(ctx, s.Manifest.SnapshotKey(s.Key))
+	if objectstore.IsOfObject(err) {
+		ctx, cancel := afterwards(ctx)
+		defer cancel()
+		return objectstore.WithCleanUp(err, objectstore.PutBytes(ctx, t.store, s.Key, s.Raw, objectstore.PutOptions{ContentType: manifestType}))
+	}
+	return err
 }
 
 // listing is what a store has below a prefix.

@@ -9,6 +9,7 @@ import (
 	"io"
 	"iter"
 	"os"
+	"path"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -59,6 +60,9 @@ func (p *partial) List(ctx context.Context, prefix string) iter.Seq2[objectstore
 	}
 }
 
+// snapshotOf returns the key of the snapshot beside a manifest that keep has stored.
+func snapshotOf(manifestKey string) string { return path.Join(path.Dir(manifestKey), "snapshot.db") }
+
 // TestRetentionGoesOnWithoutAnObject that the store does not return or delete. The object stays, and the message names it.
 // The newest backup of a past cluster is spared anyway.
 func TestRetentionGoesOnWithoutAnObject(t *testing.T) {
@@ -71,6 +75,7 @@ func TestRetentionGoesOnWithoutAnObject(t *testing.T) {
 		"two are archived":                         {func(keys []string) *partial { return &partial{unreadable: keys[1:3]} }, "011111"},
 		"the newest of a past cluster is archived": {func(keys []string) *partial { return &partial{unreadable: keys[3:4]} }, "001111"},
 		"one is under a hold":                      {func(keys []string) *partial { return &partial{held: keys[1:2]} }, "010111"},
+		"the snapshot of one is under a hold":      {func(keys []string) *partial { return &partial{held: []string{snapshotOf(keys[1])}} }, "010111"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := newBench(t, nil)
@@ -91,7 +96,7 @@ func TestRetentionGoesOnWithoutAnObject(t *testing.T) {
 				t.Fatalf("it says %+v, deleted %d", result.Error, result.Pruned)
 			}
 			for _, key := range append(store.unreadable, store.held...) {
-				if !strings.Contains(result.Error.Message, key) {
+				if !strings.Contains(result.Error.Message, path.Dir(key)) {
 					t.Errorf("%q does not name %s", result.Error.Message, key)
 				}
 			}

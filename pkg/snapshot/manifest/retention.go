@@ -21,6 +21,9 @@ type Stored struct {
 	// Key of the manifest.
 	Key      string
 	Manifest *Manifest
+	// Raw is the manifest as the store has it, which may have fields that this program does not know. It is set where the
+	// manifest was listed and read.
+	Raw []byte
 	// Modified is when the manifest was stored, by the clock of the store; zero if that was not
 	// requested.
 	Modified time.Time
