@@ -27,7 +27,7 @@ func ScheduledName(cluster string) string { return cluster + "-scheduled" }
 // Reasons of the condition BackupHealthy of an EtcdCluster. NameConflict is a reason of other
 // conditions, too.
 const (
-	// ReasonBackupFailed: the newest attempt of a periodic backup failed. Look at the EtcdBackup that the message names, and remove the cause. Ends with the next backup that is stored.
+	// ReasonBackupFailed: the newest attempt of a periodic backup that has ended failed. Look at the EtcdBackup that the message names, and remove the cause. Ends with the next backup that is stored.
 	ReasonBackupFailed = "BackupFailed"
 	// ReasonBackupOverdue: two scheduled times have passed without a stored backup. Look at the EtcdBackup that the message names: its condition Progressing says what it waits for. Ends with the next backup that is stored.
 	ReasonBackupOverdue = "BackupOverdue"
@@ -220,9 +220,10 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 		}
 	}
 	v := verdict{overdue: overdue}
+	failed, why := whyFailed(b)
 	switch {
-	case b.Status.Phase == v1beta2.BackupPhaseFailed:
-		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupFailed, fmt.Sprintf("EtcdBackup %s: %s", b.Name, b.Status.Reason)
+	case failed:
+		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupFailed, fmt.Sprintf("EtcdBackup %s: %s", b.Name, why)
 	case ahead:
 		v.status, v.reason, v.message = corev1.ConditionFalse, ReasonBackupOverdue, fmt.Sprintf(
 			"EtcdBackup %s stored its last backup at %s, which is in the future: a clock was wrong then, so the age of that backup is unknown; the next backup corrects this",
@@ -244,6 +245,15 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 		v.status, v.reason, v.message = corev1.ConditionTrue, ReasonBackupsCurrent, "every periodic backup was stored when it was due"
 	}
 	return &v
+}
+
+// whyFailed is true if the newest attempt that has ended failed. The phase and the reason are about the next attempt while
+// that runs, and it has stored nothing yet.
+func whyFailed(b *v1beta2.EtcdBackup) (failed bool, why string) {
+	if c := meta.FindStatusCondition(b.Status.Conditions, ConditionSucceeded); c != nil && c.Status == metav1.ConditionFalse {
+		return true, c.Message
+	}
+	return b.Status.Phase == v1beta2.BackupPhaseFailed, b.Status.Reason
 }
 
 // mayHaveWrongData is true if the data of the members differed when the last good backup was made.

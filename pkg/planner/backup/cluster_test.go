@@ -133,6 +133,9 @@ func TestHealthOfBackups(t *testing.T) {
 		"no quorum, and one with its writes": {time.Hour, []*v1beta2.EtcdBackup{
 			periodic(func(b *v1beta2.EtcdBackup) { b.Status.Unconfirmed, b.Status.Verified = true, true }), confirmed,
 		}, corev1.ConditionTrue, "BackupsCurrent"},
+		"retry runs": {time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) {
+			b.Status.Phase, b.Status.Conditions = v1beta2.BackupPhaseRunning, []metav1.Condition{{Type: ConditionSucceeded, Status: metav1.ConditionFalse, Message: "full"}}
+		})}, corev1.ConditionFalse, "BackupFailed"},
 		"next one runs": {time.Hour, []*v1beta2.EtcdBackup{periodic(func(b *v1beta2.EtcdBackup) { b.Status.Phase = v1beta2.BackupPhaseRunning })}, corev1.ConditionTrue, "BackupsCurrent"},
 	} {
 		t.Run(name, func(t *testing.T) {
