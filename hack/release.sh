@@ -1,10 +1,12 @@
 #!/usr/bin/env bash
 # Builds everything of a release into dist/release/VERSION: release.sh VERSION. The same commit
-# gives the same files. With RELEASE_KEY (a file with an Ed25519 key in PKCS #8) it also signs
-# which files were built from which commit. RELEASE_DOWNLOAD is the URL below which users will
-# find the files. It installs Go modules: cyclonedx-gomod, Helm 4, krew, and those of hack/release
+# gives the same files. With RELEASE_KEY (a file with a private key in PEM) it also signs the images,
+# the files that users install, and which files were built from which commit. RELEASE_KEY_PASSWORD
+# is the password of an encrypted key. RELEASE_DOWNLOAD is the URL below which users will find the
+# files. It installs Go modules: cyclonedx-gomod, Helm 4, krew, and those of hack/release
 # and test/charts, and of hack/olm.
 set -euo pipefail
+key=${RELEASE_KEY:+$(realpath "$RELEASE_KEY")} # programs below run in other directories
 ROOT=$(cd "$(dirname "$0")/.." && pwd)
 cd "$ROOT"
 # shellcheck source=hack/tools/tools.sh
@@ -59,6 +61,7 @@ done
 step "image $image"
 (cd hack/release && go run -buildvcs=false . image --ref "$image" --out "$out/etcd-operator-$version.oci.tar" \
   --entrypoint /controller --license "$ROOT/LICENSE" "${images[@]}") | tee "$out/image-digest.txt"
+digest=$(sed 's/.*@//' "$out/image-digest.txt")
 
 for platform in "${plugins[@]}"; do
   step "kubectl-etcd for $platform"
@@ -75,8 +78,11 @@ step "manifest for krew, downloads from $download"
 hack/release/verify-plugin.sh "$out/etcd.yaml" "$out" "${plugins[@]}"
 
 step "manifests and charts"
-pack "$out/etcd-operator-$version-manifests.tar.gz" artifacts
-(cd test/charts && go run -buildvcs=false ./pack "$work/charts" "$ROOT/charts/etcd-operator" "$ROOT/charts/etcd-cluster") >/dev/null
+mkdir "$work/pinned"
+cp -r artifacts charts "$work/pinned/"
+pin "$work/pinned" "$image" "$digest"
+pack "$out/etcd-operator-$version-manifests.tar.gz" "$work/pinned/artifacts"
+(cd test/charts && go run -buildvcs=false ./pack "$work/charts" "$work/pinned/charts/etcd-operator" "$work/pinned/charts/etcd-cluster") >/dev/null
 for chart in "$work"/charts/*.tgz; do
   # Helm writes the present time into its archives.
   mkdir "$chart.files"
@@ -109,11 +115,15 @@ done
 step "checksums"
 (cd "$out" && find . -type f -printf '%P\n' | LC_ALL=C sort | xargs sha256sum) >"$work/SHA256SUMS"
 mv "$work/SHA256SUMS" "$out/"
-if [[ -n ${RELEASE_KEY:-} ]]; then
+if [[ -n $key ]]; then
   (cd hack/release && go run -buildvcs=false . statement --checksums "$out/SHA256SUMS" --source "$source" --commit "$commit" \
-    --version "$version" --key "$RELEASE_KEY" --out "$out/etcd-operator-$version.intoto.json")
-  step "statement, signed with $RELEASE_KEY"
+    --version "$version" --key "$key" --out "$out/etcd-operator-$version.intoto.json")
+  step "statement, signed with $key"
+  # SHA256SUMS has the digests of all other files.
+  (cd hack/release && go run -buildvcs=false . sign --image "$out/etcd-operator-$version.oci.tar" --key "$key" \
+    --out "$out/etcd-operator-$version-signatures.oci.tar" "$out"/*.tgz "$out/etcd-operator-$version-manifests.tar.gz" "$out/SHA256SUMS")
+  step "signatures of the images and of files"
 else
-  step "no statement: RELEASE_KEY names no key"
+  step "no statement and no signatures: RELEASE_KEY names no key"
 fi
 step "done: $out"

@@ -6,6 +6,7 @@ package main
 import (
 	"archive/tar"
 	"bytes"
+	"errors"
 	"fmt"
 	"io"
 	"io/fs"
@@ -109,4 +110,44 @@ func archiveDir(dir string, out io.Writer) error {
 		return err
 	}
 	return a.Close()
+}
+
+// readArchive writes the files of an archive into a directory.
+func readArchive(file, dir string) error {
+	source, err := os.Open(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = source.Close() }()
+	for entries := tar.NewReader(source); ; {
+		entry, err := entries.Next()
+		if errors.Is(err, io.EOF) {
+			return nil
+		}
+		if err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+		name := filepath.FromSlash(entry.Name)
+		if entry.Typeflag != tar.TypeReg || !filepath.IsLocal(name) {
+			return fmt.Errorf("read %s: %q is not a file below a directory", file, entry.Name)
+		}
+		if err := readEntry(entries, filepath.Join(dir, name)); err != nil {
+			return fmt.Errorf("read %s: %w", file, err)
+		}
+	}
+}
+
+func readEntry(content io.Reader, file string) error {
+	if err := os.MkdirAll(filepath.Dir(file), modeProgram); err != nil {
+		return err
+	}
+	out, err := os.Create(file)
+	if err != nil {
+		return err
+	}
+	defer func() { _ = out.Close() }()
+	if _, err := io.Copy(out, content); err != nil {
+		return err
+	}
+	return out.Close()
 }

@@ -14,11 +14,14 @@ const usage = `Usage:
   release image --ref REFERENCE --out FILE --entrypoint /PROGRAM --license FILE PLATFORM=DIRECTORY...
       writes the programs of each directory as one image for several platforms (an OCI archive)
   release statement --checksums FILE --source URI --commit COMMIT --version VERSION --key FILE --out FILE
-      signs, with an Ed25519 key in PKCS #8, which files were built from which commit
+      signs which files were built from which commit
+  release sign --image FILE --out FILE --key FILE [FILE...]
+      writes signatures of an OCI archive's images to another one, and the signature of each FILE to FILE.sig, as cosign does
   release krew --checksums FILE --version VERSION --download URL --source URI --out etcd.yaml PLATFORM...
       writes the manifest with which krew installs the kubectl plugin; URL/ARCHIVE is where users download
   release verify --checksums FILE --statement FILE --key FILE
       verifies that statement with the public key
+A private key is PEM, of ECDSA, Ed25519 or RSA. If it is encrypted, RELEASE_KEY_PASSWORD has its password.
 `
 
 // errUsage means that the arguments do not fit.
@@ -44,6 +47,8 @@ func run(args []string) error {
 		return imageCommand(rest)
 	case "statement":
 		return statementCommand(rest)
+	case "sign":
+		return signCommand(rest)
 	case "krew":
 		return krewCommand(rest)
 	case "verify":

@@ -6,11 +6,8 @@ package main
 import (
 	"archive/tar"
 	"bytes"
-	"crypto/ed25519"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
-	"encoding/pem"
 	"errors"
 	"io"
 	"os"
@@ -91,16 +88,8 @@ func TestImage(t *testing.T) {
 func unpack(t *testing.T, file string) map[string]v1.Image {
 	t.Helper()
 	dir := t.TempDir()
-	for archive := tar.NewReader(bytes.NewReader(read(t, file))); ; {
-		entry, err := archive.Next()
-		if errors.Is(err, io.EOF) {
-			break
-		}
-		content, readErr := io.ReadAll(archive)
-		if err != nil || readErr != nil {
-			t.Fatal(err, readErr)
-		}
-		write(t, filepath.Join(dir, filepath.FromSlash(entry.Name)), string(content), 0o600)
+	if err := readArchive(file, dir); err != nil {
+		t.Fatal(err)
 	}
 	outer, err := layout.ImageIndexFromPath(dir)
 	if err != nil {
@@ -155,29 +144,17 @@ func TestImageWithoutPrograms(t *testing.T) {
 	}
 }
 
-// keys writes a new pair of keys.
-func keys(t *testing.T) (private, public string) {
-	t.Helper()
-	dir := t.TempDir()
-	publicKey, privateKey, err := ed25519.GenerateKey(nil)
-	if err != nil {
-		t.Fatal(err)
+func TestStatement(t *testing.T) {
+	for kind := range kinds {
+		t.Run(kind, func(t *testing.T) { testStatement(t, kind) })
 	}
-	raw, err := x509.MarshalPKCS8PrivateKey(privateKey)
-	if err != nil {
-		t.Fatal(err)
-	}
-	private = write(t, filepath.Join(dir, "private.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PRIVATE KEY", Bytes: raw})), 0o600)
-	if raw, err = x509.MarshalPKIXPublicKey(publicKey); err != nil {
-		t.Fatal(err)
-	}
-	return private, write(t, filepath.Join(dir, "public.pem"), string(pem.EncodeToMemory(&pem.Block{Type: "PUBLIC KEY", Bytes: raw})), 0o600)
 }
 
-func TestStatement(t *testing.T) {
+func testStatement(t *testing.T, kind string) {
+	t.Helper()
 	dir := t.TempDir()
-	private, public := keys(t)
-	_, other := keys(t)
+	private, public := keys(t, kind)
+	_, other := keys(t, kind)
 	file := write(t, filepath.Join(dir, "install.yaml"), "kind: Namespace", 0o600)
 	sum := sha256.Sum256(read(t, file))
 	line := hex.EncodeToString(sum[:]) + "  install.yaml\n"
@@ -204,7 +181,7 @@ func TestStatement(t *testing.T) {
 		t.Errorf("another list: %v", err)
 	}
 	write(t, sums, line, 0o600)
-	write(t, signed, string(bytes.Replace(read(t, signed), []byte(`"sig": "`), []byte(`"sig": "AAAA`), 1)), 0o600)
+	write(t, signed, string(bytes.Replace(read(t, signed), []byte(`"sig":"`), []byte(`"sig":"AAAA`), 1)), 0o600)
 	if err := verify(public); err == nil {
 		t.Error("a changed signature was accepted")
 	}

@@ -6,14 +6,9 @@ package main
 import (
 	"bufio"
 	"bytes"
-	"context"
-	"crypto"
-	"crypto/ed25519"
 	"crypto/sha256"
-	"crypto/x509"
 	"encoding/hex"
 	"encoding/json"
-	"encoding/pem"
 	"errors"
 	"flag"
 	"fmt"
@@ -22,7 +17,8 @@ import (
 	"reflect"
 	"strings"
 
-	"github.com/secure-systems-lab/go-securesystemslib/dsse"
+	"github.com/sigstore/sigstore/pkg/signature"
+	"github.com/sigstore/sigstore/pkg/signature/dsse"
 )
 
 // The types of an in-toto statement about a build (in-toto attestation v1, SLSA provenance v1).
@@ -80,7 +76,7 @@ func statementCommand(args []string) error {
 	if err != nil {
 		return err
 	}
-	private, err := readKey[ed25519.PrivateKey](*key, x509.ParsePKCS8PrivateKey)
+	private, err := readPrivateKey(*key)
 	if err != nil {
 		return err
 	}
@@ -105,7 +101,7 @@ func verifyCommand(args []string) error {
 	if *checksums == "" || *key == "" || *file == "" || flags.NArg() > 0 {
 		return errUsage
 	}
-	public, err := readKey[ed25519.PublicKey](*key, x509.ParsePKIXPublicKey)
+	public, err := readPublicKey(*key)
 	if err != nil {
 		return err
 	}
@@ -165,91 +161,26 @@ func readChecksums(file string) ([]subject, error) {
 	return subjects, nil
 }
 
-func readKey[K any](file string, parse func([]byte) (any, error)) (K, error) {
-	var none K
-	content, err := os.ReadFile(file)
-	if err != nil {
-		return none, err
-	}
-	block, _ := pem.Decode(content)
-	if block == nil {
-		return none, fmt.Errorf("read %s: it is not PEM", file)
-	}
-	parsed, err := parse(block.Bytes)
-	if err != nil {
-		return none, fmt.Errorf("read %s: %w", file, err)
-	}
-	key, ok := parsed.(K)
-	if !ok {
-		return none, fmt.Errorf("read %s: it is a %T, not a %T: make one with openssl genpkey -algorithm ed25519", file, parsed, none)
-	}
-	return key, nil
-}
-
-// signer is an Ed25519 key in the terms of DSSE.
-type signer struct {
-	private ed25519.PrivateKey
-	public  ed25519.PublicKey
-}
-
-func (s signer) Sign(_ context.Context, data []byte) ([]byte, error) {
-	return s.private.Sign(nil, data, crypto.Hash(0))
-}
-
-func (s signer) Verify(_ context.Context, data, signature []byte) error {
-	if !ed25519.Verify(s.public, data, signature) {
-		return errors.New("another key signed it, or it was changed")
-	}
-	return nil
-}
-
-// KeyID is the digest of the public key.
-func (s signer) KeyID() (string, error) {
-	sum := sha256.Sum256(s.public)
-	return hex.EncodeToString(sum[:]), nil
-}
-
-func (s signer) Public() crypto.PublicKey { return s.public }
-
-func sign(s *statement, private ed25519.PrivateKey) ([]byte, error) {
-	payload, err := json.Marshal(s)
+func sign(s *statement, private signature.SignerVerifier) ([]byte, error) {
+	raw, err := json.Marshal(s)
 	if err != nil {
 		return nil, err
 	}
-	public, _ := private.Public().(ed25519.PublicKey)
-	signs, err := dsse.NewEnvelopeSigner(signer{private, public})
-	if err != nil {
-		return nil, err
-	}
-	envelope, err := signs.SignPayload(context.Background(), payloadType, payload)
-	if err != nil {
-		return nil, err
-	}
-	return json.MarshalIndent(envelope, "", "  ")
+	return dsse.WrapSigner(private, payloadType).SignMessage(bytes.NewReader(raw))
 }
 
 // open returns the statement in an envelope that a key has signed.
-func open(raw []byte, public ed25519.PublicKey) (*statement, error) {
-	envelope := &dsse.Envelope{}
-	if err := json.Unmarshal(raw, envelope); err != nil {
-		return nil, err
-	}
-	verifies, err := dsse.NewEnvelopeVerifier(signer{public: public})
-	if err != nil {
-		return nil, err
-	}
-	if _, err := verifies.Verify(context.Background(), envelope); err != nil {
-		return nil, err
-	}
-	payload, err := envelope.DecodeB64Payload()
-	if err != nil {
+func open(envelope []byte, public signature.Verifier) (*statement, error) {
+	var raw []byte
+	verifier := dsse.WrapVerifier(public, dsse.WithExpectedPayloadType(payloadType), dsse.WithDecodedPayload(&raw))
+	if err := verifier.VerifySignature(bytes.NewReader(envelope), nil); err != nil {
 		return nil, err
 	}
 	s := &statement{}
-	if err := json.Unmarshal(payload, s); err != nil {
+	if err := json.Unmarshal(raw, s); err != nil {
 		return nil, err
 	}
-	if envelope.PayloadType != payloadType || s.Type != statementType || len(s.Predicate.BuildDefinition.ResolvedDependencies) == 0 {
+	if s.Type != statementType || len(s.Predicate.BuildDefinition.ResolvedDependencies) == 0 {
 		return nil, fmt.Errorf("%w: it is a %s about %s", errMismatch, s.Type, s.PredicateType)
 	}
 	return s, nil

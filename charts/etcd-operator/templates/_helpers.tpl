@@ -1,7 +1,8 @@
-{{/* The image of the programs. */}}
+{{/* The image of the programs. The chart of a release has the digest of the image of that release, which is not for another tag. */}}
 {{- define "etcd-operator.image" -}}
 {{- $image := .Values.image -}}
-{{- $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}{{ with $image.digest }}@{{ . }}{{ end }}
+{{- $released := index .Chart.Annotations "etcd.database.coreos.com/image-digest" -}}
+{{- $image.repository }}:{{ $image.tag | default .Chart.AppVersion }}{{ with $image.digest | default (ternary "" $released (ne $image.tag "")) }}@{{ . }}{{ end }}
 {{- end }}
 
 {{/* Labels of the user, at the indentation of labels in metadata of an object. */}}
