@@ -47,8 +47,8 @@ type issuer struct {
 // requests are what a person asks for with annotations on the Secret of the CA.
 type requests struct{ rotate, drop bool }
 
-// endedBy returns the requests that end with a change: those that it carries out, and a request to drop that was there
-// before the present CA, because it is not about that CA. Programs still show certificates of the CA before.
+// endedBy returns the requests that end with a change. These are the requests that it carries out. A request to drop from
+// before a new CA ends, too, because it is not about that CA. Programs still show certificates of the CA before.
 func (r requests) endedBy(change Change) requests {
 	switch change {
 	case ChangeCreate, ChangeSucceed:
@@ -84,7 +84,7 @@ func planCA(now time.Time, o *observed) Change {
 	case len(o.lacking(now)) > 0:
 		return ChangeComplete
 	case o.asked.rotate && len(have.trusted) == 1, !now.Before(certificates.Renewal(have.ca.Certificate)):
-		// Programs that started before the last rotation do not trust the CA that would cross-sign another one. So a
+		// Programs that started before the last rotation do not trust the CA that would cross-sign the next CA. So a
 		// request waits until the older CA is dropped.
 		return ChangeSucceed
 	case len(have.trusted) > 1 && (o.asked.drop || slices.ContainsFunc(have.trusted, func(c *x509.Certificate) bool { return now.After(c.NotAfter) })):
