@@ -129,7 +129,7 @@ func overlay(there, want map[string]any) {
 	}
 }
 
-// CertificateSays returns what cert-manager says of a Certificate that is not ready.
+// CertificateSays returns what cert-manager says of a Certificate that is not ready; empty for one that is ready.
 func CertificateSays(live *unstructured.Unstructured) string {
 	list, _, err := unstructured.NestedSlice(live.Object, "status", "conditions")
 	if err != nil {
@@ -139,6 +139,9 @@ func CertificateSays(live *unstructured.Unstructured) string {
 		condition, ok := entry.(map[string]any)
 		if !ok || condition["type"] != "Ready" {
 			continue
+		}
+		if condition["status"] == string(metav1.ConditionTrue) {
+			return ""
 		}
 		reason, _ := condition["reason"].(string)
 		message, _ := condition["message"].(string)

@@ -113,4 +113,11 @@ func TestCertificateSays(t *testing.T) {
 	if got := CertificateSays(live); got != "NoIssuer: there is none" {
 		t.Errorf("it says %q", got)
 	}
+	conditions[1] = map[string]any{"type": "Ready", "status": "True", "reason": "Ready", "message": "Certificate is up to date"}
+	if err := unstructured.SetNestedSlice(live.Object, conditions, "status", "conditions"); err != nil {
+		t.Fatal(err)
+	}
+	if got := CertificateSays(live); got != "" {
+		t.Errorf("of a Certificate that is ready it says %q", got)
+	}
 }

@@ -236,6 +236,41 @@ func TestCertManager(t *testing.T) {
 	}
 }
 
+// TestCertManagerRenewsWithAnotherCA: the CA of the issuer gets another key under the same name, and cert-manager issues one
+// Secret again. The status names that cause for each certificate that is not accepted for it, and for no other.
+func TestCertManagerRenewsWithAnotherCA(t *testing.T) {
+	for renewed, want := range map[string][]v1beta2.CertificateUse{
+		"c-operator-tls": {v1beta2.CertificateUseServer, v1beta2.CertificateUseOperator},
+		"c-server-tls":   {v1beta2.CertificateUseServer, v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient},
+		"c-client-tls":   {v1beta2.CertificateUseClient},
+	} {
+		w := newCertWorld(t, requested)
+		w.install()
+		w.step()
+		for _, name := range requestedSecrets {
+			w.sign(name, time.Hour)
+		}
+		var err error
+		if w.issuer, err = certificates.NewCA("issuer", w.clock.Now()); err != nil {
+			t.Fatal(err)
+		}
+		w.sign(renewed, time.Hour)
+		s := w.step()
+		var got []v1beta2.CertificateUse
+		for _, c := range s.Certificates {
+			if c.OtherCA {
+				got = append(got, c.Use)
+			}
+			if c.OtherCA != (c.State == certplanner.Unusable) {
+				t.Errorf("%s was renewed: %s is of another CA: %t, %s", renewed, c.Use, c.OtherCA, c.Message)
+			}
+		}
+		if !slices.Equal(got, want) {
+			t.Errorf("%s was renewed: of another CA are %v, want %v", renewed, got, want)
+		}
+	}
+}
+
 func TestCertManagerRequestIsRepaired(t *testing.T) {
 	w := newCertWorld(t, requested)
 	w.install()

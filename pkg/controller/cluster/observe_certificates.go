@@ -77,6 +77,7 @@ func observeCertificates(ctx context.Context, r *run) {
 		if pair := r.seen.certificates[n.use]; pair != nil {
 			describeCertificate(&o, pair.Leaf)
 			err = r.seen.check(n.use, pair)
+			o.OtherCA = errors.Is(err, certificates.ErrUntrusted) && r.seen.judge(n.use, pair, pair.CAs) == nil
 			if issued {
 				r.seen.describeIssued(&o, pair, templateOf(r.seen.Cluster, o.Use))
 			}
@@ -158,20 +159,34 @@ func describeCertificate(o *certplanner.Certificate, leaf *x509.Certificate) {
 // check says whether those who see a certificate accept it: members that of a peer,
 // the controller that of a server, and members that of a client.
 func (s *seen) check(use v1beta2.CertificateUse, pair *certificates.Pair) error {
+	var by *certificates.Pair
+	switch use {
+	case v1beta2.CertificateUsePeer:
+		by = pair
+	case v1beta2.CertificateUseServer:
+		by = s.certificates[v1beta2.CertificateUseOperator]
+	case v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient:
+		by = s.certificates[v1beta2.CertificateUseServer]
+	case v1beta2.CertificateUseCA:
+	}
+	if by == nil {
+		return pair.Check(s.Now, nil, nil) // it is not known what they trust
+	}
+	return s.judge(use, pair, by.CAs)
+}
+
+// judge says whether programs that trust these CAs accept a certificate for its use.
+func (s *seen) judge(use v1beta2.CertificateUse, pair *certificates.Pair, trusted []*x509.Certificate) error {
 	switch use {
 	case v1beta2.CertificateUsePeer:
 		if name := pair.Leaf.Subject.CommonName; resources.RequestsCertificates(s.Cluster) && name != v1beta2.PeerCommonName {
 			return fmt.Errorf("%w: its common name is %q, and members know each other by %q", certificates.ErrNames, name, v1beta2.PeerCommonName)
 		}
-		return pair.Check(s.Now, pair.CAs, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+		return pair.Check(s.Now, trusted, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
 	case v1beta2.CertificateUseServer:
-		if client := s.certificates[v1beta2.CertificateUseOperator]; client != nil {
-			return pair.Check(s.Now, client.CAs, hosts(s.Cluster), x509.ExtKeyUsageServerAuth)
-		}
+		return pair.Check(s.Now, trusted, hosts(s.Cluster), x509.ExtKeyUsageServerAuth)
 	case v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient:
-		if server := s.certificates[v1beta2.CertificateUseServer]; server != nil {
-			return pair.Check(s.Now, server.CAs, nil, x509.ExtKeyUsageClientAuth)
-		}
+		return pair.Check(s.Now, trusted, nil, x509.ExtKeyUsageClientAuth)
 	case v1beta2.CertificateUseCA:
 	}
 	return pair.Check(s.Now, nil, nil)

@@ -46,6 +46,8 @@ type Certificate struct {
 	State  State
 	// Message says for a reader why it cannot be used.
 	Message string
+	// OtherCA is true if only its CA is wrong: a program that trusts the CAs of its own Secret would accept it.
+	OtherCA bool
 	// What the certificate says; empty if there is none that can be read.
 	Issuer, Serial      string
 	NotBefore, NotAfter time.Time

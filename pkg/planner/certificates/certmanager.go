@@ -5,6 +5,7 @@ package certificates
 
 import (
 	"slices"
+	"strings"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
@@ -31,7 +32,7 @@ type Request struct {
 	// SecretTaken is true if no object of that name exists, and a Secret of that name does that
 	// cert-manager has not written. It would replace the content of that Secret.
 	SecretTaken bool
-	// Message is what cert-manager says of it.
+	// Message is what cert-manager says of it; empty if that is ready.
 	Message string
 }
 
@@ -113,9 +114,33 @@ func (o *Observed) Explain(c *Certificate) (reason, message, remediation string)
 		return reason, message + "; Certificate " + r.Name + " is not owned by this cluster", "Delete Certificate " + r.Name + ", or correct it."
 	case r.IsCurrent() && r.Message != "":
 		return reason, message + "; cert-manager reports for Certificate " + r.Name + ": " + r.Message, "See kubectl describe certificate " + r.Name + "."
+	case r.IsCurrent() && c.OtherCA:
+		why, remedy := o.explainOtherCA()
+		return reason, message + "; " + why + " " + remedy, remedy
+	case r.IsCurrent() && (c.State == Incomplete || c.State == Unusable):
+		return reason, message + "; for cert-manager Certificate " + r.Name + " is ready",
+			"The issuer of Certificate " + r.Name + " must keep common names and wildcards, and must provide ca.crt. See kubectl describe certificate " + r.Name + "."
 	case o.Paused && !r.IsCurrent():
 		return reason, message + "; while spec.paused is true the controller does not write Certificate " + r.Name + ", which requests it. " + endPause, endPause
 	default:
 		return reason, message + "; Certificate " + r.Name + " requests it", diagnosis.NoActionYet
 	}
+}
+
+// explainOtherCA says what has happened to a certificate whose CA the other Secrets do not have, and what helps. etcd reads
+// its trusted CAs only when it starts. So members that run reject what the CA of today signs.
+func (o *Observed) explainOtherCA() (why, remedy string) {
+	names := make([]string, 0, len(o.CertManager.Requests))
+	for i := range o.CertManager.Requests {
+		names = append(names, o.CertManager.Requests[i].Name)
+	}
+	remedy = "Renew all Certificates of the cluster: cmctl renew " + strings.Join(names, " ") + "."
+	switch {
+	case slices.ContainsFunc(o.Pods, func(p Pod) bool { return !p.HasPVC }):
+		// Members without PVCs cannot restart together.
+		remedy = "Give the CA of the issuer its former key again. " + remedy
+	case len(o.Pods) > 0:
+		remedy += " Then delete all pods at once, because members that run do not trust that CA. All data is on PVCs."
+	}
+	return "the Secrets of the cluster have CAs with different keys: the CA of the issuer has another key, and cert-manager has not issued every certificate since then.", remedy
 }

@@ -64,6 +64,14 @@ func TestRequestIsCurrent(t *testing.T) {
 
 func TestExplainCertManager(t *testing.T) {
 	says := func(r *Request) { r.Message = "NoIssuer: there is none" }
+	otherCA := certificate(0, func(c *Certificate) { c.OtherCA = true })
+	noPods := func(o *Observed) { o.Pods = nil }
+	const (
+		keys  = "it is wrong; the Secrets of the cluster have CAs with different keys: the CA of the issuer has another key, and cert-manager has not issued every certificate since then. "
+		renew = "Renew all Certificates of the cluster: cmctl renew s-Peer s-Server."
+		again = renew + " Then delete all pods at once, because members that run do not trust that CA. All data is on PVCs."
+		back  = "Give the CA of the issuer its former key again. " + renew
+	)
 	for _, test := range []struct {
 		name    string
 		state   State
@@ -79,6 +87,15 @@ func TestExplainCertManager(t *testing.T) {
 			"it is wrong; cert-manager reports for Certificate s-Peer: NoIssuer: there is none", "See kubectl describe certificate s-Peer."},
 		{"what it says of a request that was edited is old", Missing, []edit{request(0, says), request(0, edited)}, "SecretMissing",
 			"it is wrong; Certificate s-Peer requests it", "No action needed"},
+		{"another CA: renewed with pods on PVCs", Unusable, []edit{otherCA}, "CertificateUnusable", keys + again, again},
+		{"another CA: renewed with a pod without a PVC", Unusable, []edit{otherCA, withoutPVC}, "CertificateUnusable", keys + back, back},
+		{"another CA: renewed without pods", Unusable, []edit{otherCA, noPods}, "CertificateUnusable", keys + renew, renew},
+		{"another CA: cert-manager reports a fault", Unusable, []edit{otherCA, request(0, says)}, "CertificateUnusable",
+			"it is wrong; cert-manager reports for Certificate s-Peer: NoIssuer: there is none", "See kubectl describe certificate s-Peer."},
+		{"another CA: a request that was edited is repaired first", Unusable, []edit{otherCA, request(0, edited)}, "CertificateUnusable",
+			"it is wrong; Certificate s-Peer requests it", "No action needed"},
+		{"the issuer does not keep names", Unusable, nil, "CertificateUnusable", "it is wrong; for cert-manager Certificate s-Peer is ready",
+			"The issuer of Certificate s-Peer must keep common names and wildcards"},
 		{"a request that is not owned", Missing, []edit{request(0, theirs), request(0, says)}, "SecretMissing",
 			"it is wrong; Certificate s-Peer is not owned by this cluster", "Delete Certificate s-Peer, or correct it."},
 		{"a Secret that cert-manager has not written", Unusable, []edit{request(0, taken)}, "NameConflict",
