@@ -121,7 +121,7 @@ if [[ -n $key ]]; then
   step "statement, signed with $key"
   # SHA256SUMS has the digests of all other files.
   (cd hack/release && go run -buildvcs=false . sign --image "$out/etcd-operator-$version.oci.tar" --key "$key" \
-    --out "$out/etcd-operator-$version-signatures.oci.tar" "$out"/*.tgz "$out/etcd-operator-$version-manifests.tar.gz" "$out/SHA256SUMS")
+    --out "$out/etcd-operator-$version-signatures.oci.tar" "$out"/*.tgz "$out"/*-{manifests,olm}.tar.gz "$out/SHA256SUMS")
   step "signatures of the images and of files"
 else
   step "no statement and no signatures: RELEASE_KEY names no key"
