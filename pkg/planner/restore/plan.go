@@ -106,6 +106,8 @@ var rules = []func(*Observed) (Plan, bool){
 	ruleLossEnded,
 	// Ends a restore that the cluster has carried out before.
 	ruleRepeated,
+	// Ends a restore in place that has waited for too long.
+	ruleExpired,
 	// Has the backup read and checked.
 	ruleVerify,
 	// Creates the cluster if it does not exist, and adds the finalizer.

@@ -89,6 +89,8 @@ const (
 	ReasonClusterExists = "ClusterExists"
 	// ReasonAlreadyRestored: the cluster has the data of an earlier EtcdRestore with this name and spec, and clients have written since then. Another spec, or the annotation etcd.database.coreos.com/restore-again, restores that data again.
 	ReasonAlreadyRestored = "AlreadyRestored"
+	// ReasonExpired: a restore in place has not begun to replace data within a day. The cluster has the data that it had before.
+	ReasonExpired = "Expired"
 	// ReasonClusterDeleted: the EtcdCluster was deleted during the restore.
 	ReasonClusterDeleted = "ClusterDeleted"
 	// ReasonRecoveryLost: the status of the EtcdCluster no longer holds the request of this restore. Check the data of the cluster before another restore.
