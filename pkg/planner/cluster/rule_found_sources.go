@@ -49,13 +49,13 @@ func whySource(o *Observed, uids []string) *Wait {
 	return nil
 }
 
-// awaitSource waits for a cluster of another namespace. The text is the same whether that exists or cannot be looked for: a user
-// that reads this status writes the PVCs, too, and must not learn from it which EtcdClusters other namespaces have.
+// awaitSource waits for a cluster of another namespace. The text is the same whether that exists or cannot be looked for.
+// A user that reads this status may write the PVCs, too, and must not learn which EtcdClusters other namespaces have.
 func awaitSource(c *v1beta2.EtcdCluster, f *Found, begin string) *Wait {
 	if f.ClusterNamespace == "" {
 		return &Wait{
 			Reason: ReasonVolumesFound,
-			Message: fmt.Sprintf("PVC %s does not say the namespace of its cluster, which may still exist: it does in another namespace, or the controller may not list the EtcdClusters of all namespaces. "+
+			Message: fmt.Sprintf("PVC %s does not say the namespace of its cluster, which may still exist. Either it exists in another namespace, or the controller may not list the EtcdClusters of all namespaces. "+
 				"A member on a copied PVC would take part in the cluster of the original", f.Name),
 			Remedy: fmt.Sprintf("If its members ran in this namespace, run: kubectl annotate pvc -n %s %s %s=%s. Otherwise restore a backup instead. To do so, %s.",
 				c.Namespace, f.Name, resources.AnnotationClusterNamespace, c.Namespace, begin),
@@ -63,7 +63,7 @@ func awaitSource(c *v1beta2.EtcdCluster, f *Found, begin string) *Wait {
 	}
 	return &Wait{
 		Reason: ReasonVolumesFound,
-		Message: fmt.Sprintf("PVC %s holds data of a cluster in namespace %s, which may still exist: it does, or the controller may not list EtcdClusters there. "+
+		Message: fmt.Sprintf("PVC %s holds data of a cluster in namespace %s, which may still exist. Either it exists, or the controller may not list EtcdClusters there. "+
 			"A member on a copied PVC would take part in the cluster of the original", f.Name, f.ClusterNamespace),
 		Remedy: fmt.Sprintf("Restore a backup instead. To do so, %s. If that cluster no longer exists, allow the controller to list EtcdClusters in namespace %s.", begin, f.ClusterNamespace),
 	}
