@@ -128,7 +128,7 @@ func explainStore(e *agent.Error, err error, store *agent.Store) {
 	case e.Class == agent.ClassStoreDenied && errors.Is(err, objectstore.ErrRegion):
 		e.Message += fmt.Sprintf("; set %s to the region of the bucket", store.Field("region"))
 	case e.Class == agent.ClassStoreDenied && store.Type == v1beta2.BackupStorageTypePersistentVolumeClaim && errors.Is(err, fs.ErrPermission):
-		e.Message += "; " + volumeRemedy(store)
+		e.Message += "; " + volumeRemedy(store, fromStore.Op)
 	case e.Class == agent.ClassStore && errors.As(err, &certificate):
 		e.Message = fmt.Sprintf("the certificate of the store is not trusted: %v; %s", certificate.Err, certificateRemedy(certificate, store))
 	}
@@ -136,15 +136,19 @@ func explainStore(e *agent.Error, err error, store *agent.Store) {
 
 // volumeRemedy says what to do about files of a volume that the agent may not read or write. In the pod of a recovery
 // member, the user and the groups are those of the EtcdCluster.
-func volumeRemedy(store *agent.Store) string {
+func volumeRemedy(store *agent.Store, op string) string {
 	groups, err := os.Getgroups()
 	if err != nil {
 		groups = nil
 	}
 	groups = append(groups, os.Getegid())
 	slices.Sort(groups)
-	return fmt.Sprintf("this pod runs as user %d with groups %d: let one of these groups use the files of PVC %s. "+
+	remedy := fmt.Sprintf("this pod runs as user %d with groups %d: let one of these groups use the files of PVC %s. "+
 		"If a restore reads them, add the group of the files to spec.pod.securityContext.supplementalGroups of the EtcdCluster", os.Geteuid(), slices.Compact(groups), store.Bucket)
+	if op == "list" {
+		remedy += fmt.Sprintf(". If the directory holds no backups, set %s to the directory that does", store.Field("path"))
+	}
+	return remedy
 }
 
 // certificateRemedy says what to do about a store whose certificate is not good.

@@ -34,6 +34,7 @@ func TestStoreErrorsNameTheField(t *testing.T) {
 	}{
 		"region":                    {&objectstore.Error{Op: "get", Key: "k", Kind: objectstore.ErrRegion}, s3, agent.ClassStoreDenied, "set s3.region to the region of the bucket"},
 		"file of another group":     {&objectstore.Error{Op: "get", Key: "k", Kind: objectstore.ErrDenied, Cause: fs.ErrPermission}, volume, agent.ClassStoreDenied, "let one of these groups use the files of PVC backups"},
+		"directory of others":       {&objectstore.Error{Op: "list", Kind: objectstore.ErrDenied, Cause: fs.ErrPermission}, volume, agent.ClassStoreDenied, "set persistentVolumeClaim.path to the directory that does"},
 		"bucket in the host":        {byHost, s3, agent.ClassStore, "set s3.forcePathStyle: true"},
 		"bucket in the host, CA":    {byHost, withCA, agent.ClassStore, "set s3.forcePathStyle: true"},
 		"host with path style":      {byHost, withPath, agent.ClassStore, "s3.endpoint must name a host"},

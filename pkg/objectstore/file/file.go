@@ -28,6 +28,8 @@ const (
 	// temporaryDir holds what is being written. It is below the root, so that a
 	// rename stays on the volume, and its name is no valid first part of a key.
 	temporaryDir = ".etcd-operator-partial"
+	// lostAndFound is where ext4 puts what its repair finds. It is made with the file system, and root alone may read it.
+	lostAndFound = "lost+found"
 	dirMode      = 0o750
 	fileMode     = 0o640
 	copyBuffer   = 1 << 20
@@ -247,7 +249,7 @@ func (s *Store) Stat(_ context.Context, key string) (objectstore.Object, error) 
 // List implements objectstore.Store.
 func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.Object, error] {
 	return func(yield func(objectstore.Object, error) bool) {
-		objects, err := s.walk(ctx, prefix)
+		objects, err := walk(ctx, s.root.FS(), prefix)
 		if err != nil {
 			yield(objectstore.Object{}, failed("list", prefix, err, nil))
 			return
@@ -260,16 +262,20 @@ func (s *Store) List(ctx context.Context, prefix string) iter.Seq2[objectstore.O
 	}
 }
 
-func (s *Store) walk(ctx context.Context, prefix string) ([]objectstore.Object, error) {
+// walk lists the files of a volume. A directory that cannot be read may hold the newest backup: without an error, a restore
+// would take an older one. Only lostAndFound never holds a backup.
+func walk(ctx context.Context, volume fs.FS, prefix string) ([]objectstore.Object, error) {
 	var objects []objectstore.Object
 	start, _ := path.Split(prefix)
 	if start = path.Clean(start); !fs.ValidPath(start) {
 		return nil, nil
 	}
-	err := fs.WalkDir(s.root.FS(), start, func(name string, entry fs.DirEntry, err error) error {
+	err := fs.WalkDir(volume, start, func(name string, entry fs.DirEntry, err error) error {
 		switch {
 		case errors.Is(err, fs.ErrNotExist), errors.Is(err, syscall.ENOTDIR):
 			return nil // it went while we looked, or a file stands in its place
+		case errors.Is(err, fs.ErrPermission) && name == lostAndFound:
+			return fs.SkipDir
 		case err != nil:
 			return err
 		case ctx.Err() != nil:

@@ -7,9 +7,12 @@ import (
 	"bytes"
 	"errors"
 	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
+	"strings"
 	"testing"
+	"testing/fstest"
 	"unsafe"
 
 	"golang.org/x/sys/unix"
@@ -155,3 +158,45 @@ func TestSyncsAsItWrites(t *testing.T) {
 type zeros struct{}
 
 func (zeros) Read(p []byte) (int, error) { return len(p), nil }
+
+// unreadable is a volume with a directory that this process may not read.
+type unreadable struct {
+	fstest.MapFS
+
+	dir string
+}
+
+func (u unreadable) ReadDir(name string) ([]fs.DirEntry, error) {
+	if name == u.dir {
+		return nil, &fs.PathError{Op: "open", Path: name, Err: fs.ErrPermission}
+	}
+	return u.MapFS.ReadDir(name)
+}
+
+// TestDirectoryThatCannotBeRead hides nothing, unless it cannot hold a backup.
+func TestDirectoryThatCannotBeRead(t *testing.T) {
+	t.Parallel()
+	files := fstest.MapFS{"etcd/a": {}, "lost+found/b": {}, "other/c": {}, "etcd/lost+found/d": {}}
+	for name, test := range map[string]struct {
+		dir, prefix, want string
+		denied            bool
+	}{
+		"that of the file system": {"lost+found", "", "etcd/a etcd/lost+found/d other/c", false},
+		"one of that name":        {"etcd/lost+found", "", "", true},
+		"one that may hold it":    {"other", "", "", true},
+		"one that holds it":       {"etcd", "etcd/", "", true},
+		"one beside it":           {"other", "etcd/", "etcd/a etcd/lost+found/d", false},
+	} {
+		objects, err := walk(t.Context(), unreadable{files, test.dir}, test.prefix)
+		if errors.Is(err, fs.ErrPermission) != test.denied || !test.denied && err != nil {
+			t.Errorf("%s: %v", name, err)
+		}
+		var keys []string
+		for _, o := range objects {
+			keys = append(keys, o.Key)
+		}
+		if got := strings.Join(keys, " "); !test.denied && got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
+		}
+	}
+}
