@@ -141,7 +141,7 @@ func (l *Loop) work(ctx context.Context, key types.NamespacedName) {
 var errPanic = errors.New("panic")
 
 // reconcileOne makes a panic an error of that object. Otherwise one object of one tenant would end the program again and
-// again, and nobody would look after the objects of the others.
+// again, and the objects of the others would have no controller.
 func (l *Loop) reconcileOne(ctx context.Context, key types.NamespacedName) (after time.Duration, err error) {
 	defer func() {
 		if cause := recover(); cause != nil {
