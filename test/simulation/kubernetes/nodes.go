@@ -29,6 +29,10 @@ type Node struct {
 	Severed bool
 	// unready is since when Kubernetes calls it not ready; zero while it is ready.
 	unready time.Time
+	// readySince is when it became ready again, by its own clock; zero if it always was.
+	readySince time.Time
+	// slow nodes start their containers up to a minute after they are ready.
+	slow bool
 	// lease is the version of its last report that was read.
 	lease string
 	// collected is true once its Node object was deleted.
@@ -59,7 +63,7 @@ const (
 func newNodes(skew time.Duration, dice *timeline.Dice) []*Node {
 	nodes := make([]*Node, nodeCount)
 	for i := range nodes {
-		nodes[i] = &Node{name: "node-" + strconv.Itoa(i), Up: true}
+		nodes[i] = &Node{name: "node-" + strconv.Itoa(i), Up: true, slow: i%2 == 1}
 		if skew > 0 {
 			nodes[i].fast = dice.Between(-skew, skew)
 		}
@@ -87,7 +91,9 @@ func (w *World) Node(name string) (*corev1.Node, error) {
 		}
 		node := &corev1.Node{ObjectMeta: metav1.ObjectMeta{Name: name}}
 		ready := corev1.NodeCondition{Type: corev1.NodeReady, Status: corev1.ConditionTrue}
-		if !n.unready.IsZero() {
+		if n.unready.IsZero() {
+			ready.LastTransitionTime = metav1.NewTime(n.readySince)
+		} else {
 			ready.Status, ready.LastTransitionTime = corev1.ConditionUnknown, metav1.NewTime(n.unready)
 		}
 		node.Status.Conditions = []corev1.NodeCondition{ready}
@@ -238,14 +244,18 @@ func (w *World) BootNode(n *Node) {
 		return
 	}
 	n.Up = true
-	n.report()
+	n.report(w.Now())
 	for _, r := range w.runsOn(n) {
 		if pod, found := r.Pod(); !found || pod.DeletionTimestamp != nil {
 			r.finish()
 			continue
 		}
 		w.Etcd.NewSandbox(r.uid)
-		r.startIn(w.Dice.Between(time.Second, 5*time.Second))
+		delay := w.Dice.Between(time.Second, 5*time.Second)
+		if n.slow {
+			delay *= 12 // until its network and its volumes work
+		}
+		r.startIn(delay)
 	}
 }
 

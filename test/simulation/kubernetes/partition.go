@@ -12,9 +12,9 @@ func (n *Node) Hears() bool { return n.Up && !n.Severed }
 
 // report lets Kubernetes call a node ready whose kubelet talks to the API server again. A node that is
 // down stays not ready when a cut ends, and one that is cut off when it boots.
-func (n *Node) report() {
-	if n.Hears() {
-		n.unready = time.Time{}
+func (n *Node) report(now time.Time) {
+	if n.Hears() && !n.unready.IsZero() {
+		n.unready, n.readySince = time.Time{}, now.Add(n.fast)
 	}
 }
 
@@ -38,7 +38,7 @@ func (w *World) Rejoin(side []*Node) {
 			continue
 		}
 		n.Severed = false
-		n.report()
+		n.report(w.Now())
 		w.After(w.Dice.Between(500*time.Millisecond, 10*time.Second), func() {
 			for _, r := range w.runsOn(n) {
 				r.catchUp()
