@@ -33,14 +33,15 @@ fail() {
 }
 
 # What starts the programs as they were before stop, one command a line.
-stopped=
-resume=
+stopped='' resume=''
+moved='' back='' # after the data has moved, what brings it back, if anything does
 
 # ended: says what to do if the script ends while the programs are stopped.
 ended() {
   code=$?
   [ "$code" -ne 0 ] && [ -n "$stopped" ] || exit "$code"
   echo "storage.sh: the programs are stopped: remove the cause, and type the same command again, which completes it" >&2
+  [ -z "$moved" ] || resume="${back:+ $back}"
   [ -z "$resume" ] || printf 'storage.sh: to start the programs as they were instead:%s\n' "$resume" >&2
   exit "$code"
 }
@@ -86,7 +87,7 @@ created() { kubectl get -f "$1" >/dev/null 2>&1 || kubectl apply -f "$1" >/dev/n
 # applied DIRECTORY: applies the installation, by default the one in the directory. From here on there is no way back
 # but another command of this script: other programs may start.
 applied() {
-  resume=
+  resume='' moved=''
   if [ -n "$apply" ]; then sh -c "$apply"; else kubectl apply -k "${installation:-$1}"; fi
 }
 
@@ -96,8 +97,7 @@ halt() {
   k get "$1" >/dev/null 2>&1 || return 0
   stopped=yes
   if [ -n "$apply" ]; then
-    resume="
-  the command that upgrades the release, with the values of before"
+    resume=" the command that upgrades the release, with the values of before"
     k delete "$1" >/dev/null
     return
   fi
@@ -107,8 +107,7 @@ halt() {
     resume="$resume
   kubectl -n $namespace scale $1 --replicas=$replicas"
   elif [ -z "$resume" ]; then
-    resume="
-  kubectl apply -k of the installation that ran before"
+    resume=" kubectl apply -k of the installation that ran before"
   fi
   k scale "$1" --replicas=0 >/dev/null
 }
@@ -338,9 +337,11 @@ from_single() {
   can_start
   mark from-single=begun
   stop
+  moved=yes # take-out.yaml moves the data away: the single API server would begin empty
   create "$here/take-out.yaml"
   fetch etcd-operator-apiserver-take-out /copy/etcd-operator.db "$copy"
   removed "$here/take-out.yaml"
+  back="$(if has_members; then echo "kubectl -n $namespace delete statefulset etcd-operator-storage &&"; fi) ${apply:+APPLY='the command that upgrades the release, with the values of before' }$here/storage.sh restore-single $copy"
   replace "$copy"
   mark from-single=filled
   applied "$here"

@@ -81,6 +81,49 @@ func TestFromSingle(t *testing.T) {
 	}
 }
 
+// TestBackFromSingle: after from-single has moved the data of the single API server, a failure does not tell to start that again,
+// which would begin empty. It names the command that brings the data back, and that command works.
+func TestBackFromSingle(t *testing.T) {
+	for name, test := range map[string]struct {
+		cut       string
+		noMembers bool
+		want      string
+	}{
+		"before the data moves":           {"wait --for=delete pod -l app.kubernetes.io/name in", true, "scale deployment/etcd-operator-apiserver --replicas=2"},
+		"before the copy is here":         {"take-out -c shell -- cat", true, ""},
+		"between the copy and the fill":   {"app.kubernetes.io/name=etcd-operator-storage --timeout=180s", true, "storage.sh restore-single"},
+		"while the members are filled":    {"fill-1", true, "storage.sh restore-single"},
+		"beside members that began empty": {"fill-1", false, "delete statefulset etcd-operator-storage"},
+	} {
+		t.Run(name, func(t *testing.T) {
+			i := newInstallation(t)
+			i.has("apiservers", "True "+embedded)
+			if test.noMembers {
+				i.has("without-members", "")
+			}
+			i.mkdir("copy")
+			i.has("copy/etcd-operator.db", "objects")
+			out, err := i.storage("", test.cut, "from-single")
+			if err == nil || !strings.Contains(out, "type the same command again") || !strings.Contains(out, test.want) {
+				t.Errorf("%v: %q is not said: %s", err, test.want, out)
+			}
+			if again := strings.Contains(out, "scale deployment"); again != strings.Contains(test.want, "scale deployment") {
+				t.Errorf("starts the programs without their data: %t: %s", again, out)
+			}
+			if !strings.Contains(test.want, "restore-single") && !strings.Contains(test.want, "delete statefulset") {
+				return
+			}
+			i.has("without-members", "")
+			if out, err := i.storage("", none, "restore-single", filepath.Join(i.root, "copy.db")); err != nil || !strings.Contains(out, "done;") {
+				t.Errorf("the way back: %v: %s", err, out)
+			}
+			if _, err := os.Stat(filepath.Join(i.root, "moved")); err == nil {
+				t.Error("the mark stays")
+			}
+		})
+	}
+}
+
 // TestNothingStopsWithoutImages: with a mirror that lacks an image, nothing is stopped, and the reason is printed.
 func TestNothingStopsWithoutImages(t *testing.T) {
 	for _, command := range []string{"restore", "restore-single", "from-single", "to-single"} {
