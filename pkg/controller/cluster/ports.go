@@ -50,8 +50,8 @@ type Cache interface {
 // at which it is made.
 type Objects interface {
 	GetCluster(ctx context.Context, namespace, name string) (*v1beta2.EtcdCluster, error)
-	// ListClusters lists the EtcdClusters of a namespace, or of all namespaces if it is empty. It is called only while PVCs of
-	// an earlier cluster are found.
+	// ListClusters lists the namespaces, names and UIDs of the EtcdClusters of a namespace, or of all namespaces if it is
+	// empty. It is called only while PVCs of an earlier cluster are found.
 	ListClusters(ctx context.Context, namespace string) ([]v1beta2.EtcdCluster, error)
 	UpdateClusterStatus(ctx context.Context, cluster *v1beta2.EtcdCluster) (*v1beta2.EtcdCluster, error)
 

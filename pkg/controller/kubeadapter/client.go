@@ -7,6 +7,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"strings"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -30,13 +31,27 @@ func (c Client) GetCluster(ctx context.Context, namespace, name string) (*v1beta
 	return c.Etcd.EtcdV1beta2().EtcdClusters(namespace).Get(ctx, name, metav1.GetOptions{})
 }
 
-// ListClusters implements cluster.Objects.
+// clustersOfAPage bounds the memory of a list of EtcdClusters, because a spec and a status may be large.
+const clustersOfAPage = 100
+
+// ListClusters implements cluster.Objects. All namespaces may have thousands of EtcdClusters.
 func (c Client) ListClusters(ctx context.Context, namespace string) ([]v1beta2.EtcdCluster, error) {
-	list, err := c.Etcd.EtcdV1beta2().EtcdClusters(namespace).List(ctx, metav1.ListOptions{})
-	if err != nil {
-		return nil, err
+	var clusters []v1beta2.EtcdCluster
+	for options := (metav1.ListOptions{Limit: clustersOfAPage}); ; {
+		list, err := c.Etcd.EtcdV1beta2().EtcdClusters(namespace).List(ctx, options)
+		if err != nil {
+			return nil, err
+		}
+		for i := range list.Items {
+			from := &list.Items[i]
+			clusters = append(clusters, v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{
+				Namespace: strings.Clone(from.Namespace), Name: strings.Clone(from.Name), UID: types.UID(strings.Clone(string(from.UID))),
+			}})
+		}
+		if options.Continue = list.Continue; options.Continue == "" {
+			return clusters, nil
+		}
 	}
-	return list.Items, nil
 }
 
 // UpdateClusterStatus implements the ports Objects of several reconcilers.
