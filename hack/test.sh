@@ -71,7 +71,7 @@ run_unit() {
   gotest -race -timeout=30m -skip '^TestKilledAtEveryRequest$' $(unit_packages | grep -v /pkg/planner/cluster$) &&
     (cd hack/local && gotest ./...) && (cd hack/olm && gotest -count=1 ./...) && (cd hack/release && gotest ./...) &&
     (cd test/charts && gotest -count=1 ./...) &&
-    (cd test/prometheus && gotest ./...) && (cd test/prometheus/podmonitors && gotest ./...)
+    (cd test/argocd && gotest ./...) && (cd test/prometheus && gotest ./...) && (cd test/prometheus/podmonitors && gotest ./...)
 }
 
 # Unit tests that take minutes of a processor, without the race detector. The planner of clusters

@@ -139,7 +139,8 @@ func TestDefaultVersionOfServerSideApply(t *testing.T) {
 	}
 }
 
-// TestExamplesApplyTwice applies each published manifest twice, and asks for the difference.
+// TestExamplesApplyTwice applies each published manifest twice, and asks for the difference: none, neither for kubectl diff,
+// nor for Terraform. For Argo CD, test/argocd asks.
 func TestExamplesApplyTwice(t *testing.T) {
 	t.Parallel()
 	var files []string
@@ -163,6 +164,7 @@ func TestExamplesApplyTwice(t *testing.T) {
 			manifest := strings.ReplaceAll(string(text), "namespace: default", "namespace: "+namespace)
 			fed(t, manifest, "apply", "-n", namespace, "-f", "-")
 			fed(t, manifest, "diff", "-n", namespace, "-f", "-")
+			requireReadBack(t, namespace, file, manifest)
 			for _, line := range lines(fed(t, manifest, "apply", "-n", namespace, "-f", "-")) {
 				if !strings.HasPrefix(line, "Warning: ") && !strings.HasSuffix(line, " unchanged") {
 					t.Errorf("applied again: %s", line)
