@@ -7,6 +7,8 @@ import (
 	"strings"
 	"testing"
 	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // TestRuleRepair takes a declaration back that has cost the quorum.
@@ -21,8 +23,10 @@ func TestRuleRepair(t *testing.T) {
 		{"the image of the next minor version does not exist", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"it is corrected to one that exists, and no member responds", 1, "a:down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse), "repair: UpgradePod a 3.7.3 idle"},
 		{"awake, or after a reboot, with the next minor version declared", 3, "a:claim,down b:claim,down c:claim,down", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse), "quorum: wait QuorumLost"},
-		{"the same, with another declaration too", 3, "a:claim,stale,down b:claim,down c:claim,down", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse),
-			"repair: RecreatePod a " + testVersion + " idle"},
+		{"the same, with another declaration too", 3, "a:claim,stale,down b:claim,down c:claim,down", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse), "quorum: wait QuorumLost"},
+		{"the same, and it does not start as it was", 3, "a:claim,stale,down b:claim,down c:claim,down",
+			edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse, func(o *Observed) { o.Pods[0].RestartCount = triesAsBefore }), "repair: RecreatePod a " + testVersion + " idle"},
+		{"a quorum serves beside it", 3, "a:claim,stale,down b:claim c:claim", edits(wants("3.7.3"), logIs(resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Index: 100}, 120)), "rollout: wait PreparingLog"},
 		{"the first pod of the next minor version has no container", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion), ranBefore(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"the same, and a status from before names an older version than that of the data", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid("3.5.27"), ranBefore(testVersion), wants("3.5.27")), "quorum: wait QuorumLost"},
 		{"the image of the next minor version may have run", 1, "a:down,podv=3.7.99", edits(noQuorum, lastSaid(testVersion)), "quorum: wait QuorumLost"},

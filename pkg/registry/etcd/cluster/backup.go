@@ -70,6 +70,9 @@ func (r *BackupREST) Create(
 	if err != nil {
 		return nil, err
 	}
+	if err := r.authorizeCompleted(ctx, cluster, backup); err != nil {
+		return nil, err
+	}
 	done, err := r.inFlight.begin(cluster, r.subresource)
 	if err != nil {
 		return nil, err
@@ -104,6 +107,20 @@ func (r *BackupREST) authorize(ctx context.Context, name string, request *v1beta
 		return err
 	}
 	return r.guard.Check(ctx, resource, request, nil)
+}
+
+// authorizeCompleted checks the rights that a request needs because of what it changes about the use of the Secrets and the
+// ServiceAccount in spec.backup of the cluster: a proxy, the image of etcd in the same pod, or another key. A request that sets
+// none of these does only what the author of spec.backup has allowed.
+func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.EtcdCluster, backup *v1beta2.EtcdBackup) error {
+	policy := cluster.Spec.Backup.DeepCopy()
+	if policy == nil {
+		return nil
+	}
+	allowed := backup.DeepCopy()
+	allowed.Spec.Verify, allowed.Spec.ServiceAccountName = policy.Verify, policy.ServiceAccountName
+	allowed.Spec.Encryption, allowed.Spec.Job = policy.Encryption, policy.Job
+	return r.guard.Check(ctx, v1beta2.Resource("etcdclusters/backup"), backup, allowed)
 }
 
 // newBackup returns the EtcdBackup to create: the request, completed from spec.backup of the

@@ -10,6 +10,8 @@ import (
 	"testing"
 	"time"
 
+	corev1 "k8s.io/api/core/v1"
+
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apiserver/pkg/authentication/user"
@@ -50,6 +52,7 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 	storage, _ := withBackups(t)
 	cluster := destined("a")
 	cluster.Spec.Backup.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "recipients"}
+	cluster.Spec.Backup.ServiceAccountName, cluster.Spec.Backup.Verify = "mover", v1beta2.VerificationHash
 	create(t, storage, cluster)
 	for _, test := range []struct {
 		name  string
@@ -73,6 +76,12 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 		}}, []string{"metadata.annotations[etcd.database.coreos.com/pre-restore-backup-of]"}},
 		{"a destination, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: intoS3}, []string{`spec.s3.awsSecret`, `Secret "mine"`}},
 		{"a destination, with both rights", []string{"create etcdbackups", "use secrets mine"}, v1beta2.EtcdBackup{Spec: intoS3}, nil},
+		{"a proxy, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
+			Job: &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://mine"}}},
+		}}, []string{"spec.encryption", `Secret "recipients"`}},
+		{"a verification with the image of etcd, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
+			Verify: v1beta2.VerificationRestore,
+		}}, []string{`ServiceAccount "mover"`}},
 		{"another verification, with the right", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{Verify: v1beta2.VerificationHash}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {
