@@ -109,9 +109,9 @@ func (r *BackupREST) authorize(ctx context.Context, name string, request *v1beta
 	return r.guard.Check(ctx, resource, request, nil)
 }
 
-// authorizeCompleted checks the rights that a request needs because of what it changes about the use of the Secrets and the
-// ServiceAccount in spec.backup of the cluster: a proxy, the image of etcd in the same pod, or another key. A request that sets
-// none of these does only what the author of spec.backup has allowed.
+// authorizeCompleted checks the rights that a request needs because it changes how the Secrets and the ServiceAccount in
+// spec.backup of the cluster are used. It may set a proxy, have the image of etcd run in the same pod, or set another key. A
+// request that sets none of these does only what the author of spec.backup has allowed.
 func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.EtcdCluster, backup *v1beta2.EtcdBackup) error {
 	policy := cluster.Spec.Backup.DeepCopy()
 	if policy == nil {
