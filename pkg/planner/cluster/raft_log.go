@@ -5,7 +5,6 @@ package cluster
 
 import (
 	"fmt"
-	"slices"
 
 	"k8s.io/apimachinery/pkg/util/version"
 
@@ -76,25 +75,4 @@ func distanceWith(options resources.LogOptions, minor uint) uint64 {
 		return snapshot + catchUp + logSlack
 	}
 	return max(snapshot, catchUp) + logSlack
-}
-
-// isSplit is true while the log is prepared for the declared minor version, and a pod that runs was made from another
-// declaration. A pod that is made meanwhile has the declared flags and not the declared version. etcd ends at a flag that its
-// version does not know, and a log is prepared only while every member serves. So both come together, after that.
-func isSplit(o *Observed) bool {
-	target, low := parse(o.Cluster.Spec.Version), versionsOf(o).lowest()
-	if target == nil || low == nil {
-		return false
-	}
-	if rejection, rejected := rejectStep(o, low, target); !rejected || rejection.Wait.Reason != ReasonPreparingLog {
-		return false
-	}
-	d := declarationOf(o)
-	return slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Owned && !isGone(&p) && d.isOther(&p) })
-}
-
-// awaitsLog is true for a voter that stays as it is until the log is prepared: one that serves, or has not served for a moment.
-func awaitsLog(o *Observed, m *Member) bool {
-	serves := m.Health == Healthy || !isGone(podByName(o.Pods, m.Name)) && notServedFor(o.Cluster.Status.Conditions, o.Now, m) < unresponsiveFor
-	return serves && isSplit(o)
 }

@@ -5,11 +5,13 @@ package cluster
 
 import (
 	"testing"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -88,7 +90,8 @@ func TestPrepareLog(t *testing.T) {
 		{"what else is declared comes with the version, also to one that joins", 3, "a:stale b:stale", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"what else is declared comes with the version in a cluster of one", 1, "a:claim,stale", edits(up, logIs(begun, 120)), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"both come together", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(done, 120)), "rollout: RecreatePod b 3.7.0"},
-		{"one that has long not served is repaired meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", edits(up, logIs(begun, 120), degradedFor(unresponsiveFor, "c")), "repair: RecreatePod c 3.6.11"},
+		{"one that has long not served is repaired meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", edits(up, logIs(begun, 120), degradedFor(diagnosis.ReturnGrace, "c")), "repair: RecreatePod c 3.6.11"},
+		{"one whose node reboots is not", 3, "a:claim,stale b:claim,stale c:claim,stale,down", edits(up, logIs(begun, 120), degradedFor(5*time.Minute, "c")), "rollout: wait PreparingLog"},
 		{"one that has not served for a moment is not", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", edits(up, logIs(begun, 120)), "rollout: wait PreparingLog"},
 		{"members that were started with later snapshots", 3, "a b c", edits(up, logIs(begun, 10600), func(o *Observed) { o.Pods[0].Log.SnapshotCount = 50000 }), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"the bootstrap member of a new cluster is noted as readable", 3, "a", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},

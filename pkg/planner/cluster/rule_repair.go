@@ -7,8 +7,6 @@ import (
 	"fmt"
 
 	"k8s.io/apimachinery/pkg/util/version"
-
-	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
 // ruleRepair gives pods whose container does not run what is declared now. It stops nothing
@@ -44,7 +42,7 @@ func ruleRepair(o *Observed) (Plan, bool) {
 		case !o.Etcd.Linearizable && isLastToKnow(o, pod):
 		case !o.Etcd.Linearizable && canOnlyJoin(o, pod):
 			actions = append(actions, RecreatePod{Name: pod.Name, UID: pod.UID, Version: pod.Version, Mode: RestartIdle})
-		case c == recreate && barred && mayStartAsBefore(o, m, pod, target):
+		case c == recreate && awaitsVersion(o, m):
 		case c == recreate, c == reimage && !barred:
 			actions = append(actions, onlyIdle(renew(o, m, target, !barred, RestartRolling)))
 		}
@@ -54,24 +52,6 @@ func ruleRepair(o *Observed) (Plan, bool) {
 		actions, draining = repairUnresponsive(o, target, rejected)
 	}
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum, Draining: draining}, len(actions) > 0
-}
-
-// triesAsBefore is how often the container of a pod may end before the pod is made again with flags of a version that it does
-// not get yet. Kubernetes restarts it at once, and then after 10 and 20 seconds.
-const triesAsBefore = 3
-
-// mayStartAsBefore is true for a while for a pod that was made from another declaration, before a minor version was declared
-// that it does not get yet. It gets the declared flags together with the version that knows them. See isSplit.
-func mayStartAsBefore(o *Observed, m *Member, pod *Pod, target *version.Version) bool {
-	made := parse(pod.Version)
-	if made == nil || made.Minor() >= target.Minor() || !declarationOf(o).isOther(pod) || pod.RestartCount >= triesAsBefore {
-		return false
-	}
-	down := notServedFor(o.Cluster.Status.Conditions, o.Now, m)
-	if !o.Etcd.Linearizable {
-		down = unreadFor(o.Cluster.Status.Conditions, o.Now)
-	}
-	return down < diagnosis.ReturnGrace
 }
 
 // isNewToMember is true without a quorum for a minor version that neither the pod was made for nor the member has run. Only a

@@ -25,7 +25,7 @@ func TestRuleRepair(t *testing.T) {
 		{"awake, or after a reboot, with the next minor version declared", 3, "a:claim,down b:claim,down c:claim,down", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse), "quorum: wait QuorumLost"},
 		{"the same, with another declaration too", 3, "a:claim,stale,down b:claim,down c:claim,down", edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse), "quorum: wait QuorumLost"},
 		{"the same, and it does not start as it was", 3, "a:claim,stale,down b:claim,down c:claim,down",
-			edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse, func(o *Observed) { o.Pods[0].RestartCount = triesAsBefore }), "repair: RecreatePod a " + testVersion + " idle"},
+			edits(noQuorum, lastSaid(testVersion), wants("3.7.3"), noResponse, func(o *Observed) { o.Pods[0].Waiting = "CrashLoopBackOff" }), "repair: RecreatePod a " + testVersion + " idle"},
 		{"a quorum serves beside it", 3, "a:claim,stale,down b:claim c:claim", edits(wants("3.7.3"), logIs(resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Index: 100}, 120)), "rollout: wait PreparingLog"},
 		{"the first pod of the next minor version has no container", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid(testVersion), ranBefore(testVersion)), "repair: UpgradePod a " + testVersion + " idle"},
 		{"the same, and a status from before names an older version than that of the data", 1, "a:claim,claimv=3.7.99,down,neverran,podv=3.7.99", edits(noQuorum, lastSaid("3.5.27"), ranBefore(testVersion), wants("3.5.27")), "quorum: wait QuorumLost"},

@@ -52,7 +52,7 @@ func nextDue(o *Observed, images bool) *Member {
 	var next *Member
 	leader := findLeader(o.Etcd.Members)
 	for _, m := range listVoters(o.Etcd.Members) {
-		if c := changeDue(o, m); c != recreate && (c != reimage || !images) || isHeldByTrust(o, m) || isHeldOnNode(o, m, c) || !images && awaitsLog(o, m) {
+		if c := changeDue(o, m); c != recreate && (c != reimage || !images) || isHeldByTrust(o, m) || isHeldOnNode(o, m, c) || !images && awaitsVersion(o, m) {
 			continue
 		}
 		if next == nil || rank(o.Pods, m, leader) > rank(o.Pods, next, leader) || isWorse(o.Pods, m, next) {

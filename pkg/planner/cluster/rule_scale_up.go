@@ -16,7 +16,7 @@ func ruleScaleUp(o *Observed) (Plan, bool) {
 	if len(listOwnVoters(o.Etcd.Members)) >= desiredSize(o.Cluster)+addable(o) {
 		return Plan{}, false
 	}
-	if isSplit(o) && !slices.ContainsFunc(listVoters(o.Etcd.Members), func(m *Member) bool { return !awaitsLog(o, m) }) {
+	if isSplit(o) && !slices.ContainsFunc(listVoters(o.Etcd.Members), func(m *Member) bool { return !awaitsVersion(o, m) }) {
 		return Plan{}, false
 	}
 	voters := len(listVoters(o.Etcd.Members))

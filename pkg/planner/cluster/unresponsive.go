@@ -43,7 +43,7 @@ func repairUnresponsive(o *Observed, target *version.Version, rejected bool) (ac
 			continue
 		}
 		barred := rejected || isNewToMember(o, m, pod, target)
-		if c := changeDueUnrequested(o, m); c != recreate && (c != reimage || barred) {
+		if c := changeDueUnrequested(o, m); c != recreate && (c != reimage || barred) || c == recreate && awaitsVersion(o, m) {
 			continue
 		}
 		if chosen == nil || podByName(o.Pods, chosen.Name).Ready && !pod.Ready {

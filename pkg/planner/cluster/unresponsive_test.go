@@ -10,6 +10,7 @@ import (
 	corev1 "k8s.io/api/core/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
 // unreadSince says for how long the last status could not read a member list.
@@ -43,6 +44,8 @@ func TestRepairUnresponsive(t *testing.T) {
 		{"without a PVC its data would go", 1, "a:stale,unknown", edits(long), "quorum: wait EtcdUnreachable"},
 		{"its image can change in place", 1, "a:unknown,podv=3.6.16", edits(long, lastSaid(testVersion)), "repair: UpgradePod a " + testVersion + " unresponsive"},
 		{"a version step that is not allowed", 1, "a:unknown", edits(long, lastSaid(testVersion), wants("3.8.0")), "quorum: wait EtcdUnreachable"},
+		{"the next minor version is declared, too", 1, "a:claim,stale,unknown", edits(long, lastSaid(testVersion), wants("3.7.3")), "quorum: wait EtcdUnreachable"},
+		{"the next minor version is declared, too, and it has been so for ten minutes", 1, "a:claim,stale,unknown", edits(unreadSince(diagnosis.ReturnGrace), lastSaid(testVersion), wants("3.7.3")), again + "a " + testVersion + " unresponsive"},
 		{"its container does not run", 1, "a:claim,stale,down", edits(long), again + "a " + testVersion + " idle"},
 		{"etcd rejects the controller", 1, "a:claim,stale,unknown", edits(long, func(o *Observed) { o.Etcd.Denied = true }), "quorum: wait EtcdDenied"},
 		{"the controller could not query it", 1, "a:claim,stale,unknown", edits(long, func(o *Observed) { o.Etcd.Unasked = true }), "quorum: wait EtcdUnreachable"},
