@@ -139,6 +139,18 @@ func TestRealAPIServer(t *testing.T) {
 		t.Fatalf("%v: a dry run changed the cluster: %+v", err, stored)
 	}
 
+	restores := clients.Etcd.EtcdV1beta2().EtcdRestores(plugintest.Namespace)
+	restore := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{Name: "wrong"}, Spec: v1beta2.RestoreSpec{
+		EtcdCluster: v1beta2.EtcdClusterRef{Name: "main"}, Backup: &v1beta2.BackupReference{Name: "b"},
+	}}
+	run(failure.CodeDone, "cancel main --yes", "No operation of prod/main is under way.")
+	if _, err := restores.Create(t.Context(), restore, metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	run(failure.CodeFailed, "cancel main --yes", "kubectl delete etcdrestore wrong -n prod")
+	if err := restores.Delete(t.Context(), "wrong", metav1.DeleteOptions{}); err != nil {
+		t.Fatal(err)
+	}
 	run(failure.CodeDone, "restart main --yes --wait=false", "was requested")
 	stored, err = clusters.Get(t.Context(), "main", metav1.GetOptions{})
 	if err != nil || stored.Status.Operation == nil || stored.Status.Operation.Type != v1beta2.OperationRestart {

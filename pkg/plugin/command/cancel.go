@@ -7,8 +7,10 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"strings"
 
 	"github.com/spf13/cobra"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
@@ -16,8 +18,8 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// errNotCancelled means that a recovery cannot be cancelled here or now.
-var errNotCancelled = errors.New("the recovery was not cancelled")
+// errNotCancelled means that what is under way cannot be cancelled here or now.
+var errNotCancelled = errors.New("nothing was cancelled")
 
 func (a *app) cancelCommand() *cobra.Command {
 	o := &changeOptions{}
@@ -42,6 +44,9 @@ func (a *app) cancel(ctx context.Context, o *changeOptions, name string) error {
 		return a.cancelRecovery(ctx, o, t, r)
 	}
 	if op.IsOver() {
+		if err := t.requireNoRestore(ctx); err != nil {
+			return err
+		}
 		fmt.Fprintf(a.Out, "No operation of %s is under way.\n", t)
 		return nil
 	}
@@ -63,6 +68,27 @@ func (a *app) cancel(ctx context.Context, o *changeOptions, name string) error {
 			return t.readThen(func(t *target) (state, error) { return lookAtCancellation(t, op), nil }), "", nil
 		},
 	})
+}
+
+// requireNoRestore returns an error that names the EtcdRestores that may still replace the data of the cluster. The status of
+// the cluster tells nothing of one that reads its backup or waits.
+func (t *target) requireNoRestore(ctx context.Context) error {
+	list, err := t.Etcd.EtcdV1beta2().EtcdRestores(t.cluster.Namespace).List(ctx, metav1.ListOptions{})
+	if err != nil {
+		return fmt.Errorf("see whether an EtcdRestore is under way: %w", err)
+	}
+	var open []string
+	for i := range list.Items {
+		r := &list.Items[i]
+		ended := r.Status.Phase == v1beta2.RestorePhaseSucceeded || r.Status.Phase == v1beta2.RestorePhaseFailed
+		if r.Spec.EtcdCluster.Name == t.cluster.Name && !ended && r.DeletionTimestamp == nil {
+			open = append(open, r.Name)
+		}
+	}
+	if len(open) == 0 {
+		return nil
+	}
+	return fmt.Errorf("%w: an EtcdRestore is under way; to end it: kubectl delete etcdrestore %s -n %s", errNotCancelled, strings.Join(open, " "), t.cluster.Namespace)
 }
 
 // lookAtCancellation is done once the operation has ended.

@@ -158,7 +158,7 @@ func (s *scene) observed(c *v1beta2.EtcdCluster, now time.Time) planner.Observed
 		o.Cluster.Status.Recovery = s.recovery.DeepCopy()
 		o.RecoveryMember = planner.RecoveryMember{Hidden: true, Pod: &planner.Pod{
 			Name: recoveryMember, UID: "pod-" + recoveryMember, Node: "node-1", Owned: true, Running: true, Version: firstVersion, Template: "declared",
-			Trust: "ca", Made: now.Add(-time.Minute),
+			Trust: "ca", Refreshed: true, Accepts: true, TrustsCA: true, Made: now.Add(-time.Minute),
 		}}
 	}
 	return o

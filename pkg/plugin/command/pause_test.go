@@ -22,6 +22,7 @@ import (
 func patched(t *testing.T, line string, code failure.Code, clusters []any, want ...string) []string {
 	t.Helper()
 	server := plugintest.New(t)
+	server.Put(plugintest.Path("etcdrestores"), &v1beta2.EtcdRestoreList{})
 	server.On(http.MethodGet, clusterPath, sequence(clusters...))
 	server.On(http.MethodPatch, clusterPath, func(*http.Request, []byte) any { return clusters[0] })
 	p := newTerminal(t, server, false)
