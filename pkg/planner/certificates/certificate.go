@@ -118,7 +118,7 @@ func (c *Certificate) Reason() string {
 func (c *Certificate) remediation() string {
 	switch c.State {
 	case Missing:
-		return "Create Secret " + c.Secret + " in the namespace of the cluster."
+		return "Create Secret " + c.Secret + " in the namespace of the cluster. Members that run accept only a certificate of a CA that they trust. Their pods still have the former one mounted until the Secret exists: copy it first."
 	case Incomplete, Unusable:
 		return "Correct Secret " + c.Secret + "."
 	case Expired:

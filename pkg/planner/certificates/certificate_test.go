@@ -24,7 +24,7 @@ func TestStates(t *testing.T) {
 		remedy string
 	}{
 		{Unknown, corev1.ConditionUnknown, true, "SecretUnreadable", "No action needed"},
-		{Missing, corev1.ConditionFalse, false, "SecretMissing", "Create Secret s-Peer in the namespace of the cluster."},
+		{Missing, corev1.ConditionFalse, false, "SecretMissing", "Create Secret s-Peer in the namespace of the cluster. Members that run accept only a certificate of a CA that they trust. Their pods still have the former one mounted until the Secret exists: copy it first."},
 		{Incomplete, corev1.ConditionFalse, true, "SecretIncomplete", "Correct Secret s-Peer."},
 		{Unusable, corev1.ConditionFalse, true, "CertificateUnusable", "Correct Secret s-Peer."},
 		{Expired, corev1.ConditionFalse, true, "CertificateExpired", "Put a new certificate into Secret s-Peer."},

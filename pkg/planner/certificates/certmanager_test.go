@@ -102,7 +102,7 @@ func TestExplainCertManager(t *testing.T) {
 			"it is wrong; Secret s-Peer exists, and cert-manager has not written it, so the controller does not create Certificate s-Peer, which would replace the content of that Secret",
 			"Delete Secret s-Peer if nothing else needs it"},
 		{"no request for this use", Missing, []edit{func(o *Observed) { o.CertManager.Requests = o.CertManager.Requests[1:] }}, "SecretMissing",
-			"it is wrong", "Create Secret s-Peer in the namespace of the cluster."},
+			"it is wrong", "Create Secret s-Peer in the namespace of the cluster. Members that run accept only a certificate of a CA that they trust. Their pods still have the former one mounted until the Secret exists: copy it first."},
 		{"no such API", Missing, []edit{notServed}, "CertManagerMissing", noCertManager + "; it is wrong",
 			"Install cert-manager, which the controller finds within a minute, or create Secret s-Peer."},
 		{"no such API, and the certificate has ended", Expired, []edit{notServed}, "CertificateExpired", "it is wrong; " + noCertManager,

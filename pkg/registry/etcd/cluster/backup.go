@@ -8,6 +8,7 @@ import (
 	"context"
 	"fmt"
 
+	"k8s.io/apimachinery/pkg/api/equality"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metainternalversion "k8s.io/apimachinery/pkg/apis/meta/internalversion"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -114,8 +115,8 @@ func (r *BackupREST) authorize(ctx context.Context, name string, request *v1beta
 // request that sets none of these does only what the author of spec.backup has allowed.
 func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.EtcdCluster, backup *v1beta2.EtcdBackup) error {
 	policy := cluster.Spec.Backup.DeepCopy()
-	if policy == nil {
-		return nil
+	if policy == nil || !equality.Semantic.DeepEqual(backup.Spec.BackupSource, policy.BackupSource) {
+		return nil // a location of its own was checked with the request
 	}
 	allowed := backup.DeepCopy()
 	allowed.Spec.Verify, allowed.Spec.ServiceAccountName = policy.Verify, policy.ServiceAccountName

@@ -52,6 +52,7 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 	storage, _ := withBackups(t)
 	cluster := destined("a")
 	cluster.Spec.Backup.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "recipients"}
+	cluster.Spec.Backup.Job = &v1beta2.JobPolicy{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}}
 	cluster.Spec.Backup.ServiceAccountName, cluster.Spec.Backup.Verify = "mover", v1beta2.VerificationHash
 	create(t, storage, cluster)
 	for _, test := range []struct {
