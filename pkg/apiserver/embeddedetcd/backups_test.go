@@ -311,13 +311,14 @@ func TestBackupsFollowRenewals(t *testing.T) {
 		t.Errorf("the client certificate of before the renewal: %v", err)
 	}
 
-	ca := i.secret("-ca")
-	ca.Annotations = map[string]string{"etcd.database.coreos.com/rotate-ca": "now", "etcd.database.coreos.com/drop-old-ca": "now"}
-	if _, err := i.kube.CoreV1().Secrets(systemNamespace).Update(t.Context(), ca, metav1.UpdateOptions{}); err != nil {
-		t.Fatal(err)
+	for _, request := range []string{"rotate-ca", "drop-old-ca"} { // a request to drop is about the successor, so it follows that
+		ca := i.secret("-ca")
+		metav1.SetMetaDataAnnotation(&ca.ObjectMeta, "etcd.database.coreos.com/"+request, "now")
+		if _, err := i.kube.CoreV1().Secrets(systemNamespace).Update(t.Context(), ca, metav1.UpdateOptions{}); err != nil {
+			t.Fatal(err)
+		}
+		i.sync()
 	}
-	i.sync() // the successor
-	i.sync() // without the CA of before
 	i.mount(dir)
 	if _, err := takeSnapshot(t, address, i.client()); err != nil {
 		t.Errorf("after the rotation of the CA: %v", err)
