@@ -46,14 +46,15 @@ func TestRequestsShareAProbe(t *testing.T) {
 
 	// The request that started the probe ends; requests that wait with it get the response.
 	ended, leave := context.WithCancel(t.Context())
-	var group sync.WaitGroup
-	group.Go(func() {
+	var starter, group sync.WaitGroup
+	starter.Go(func() {
 		if _, err := prober.ProbeShared(ended, cluster); err == nil {
 			t.Error("a request that ended has a response")
 		}
 	})
 	<-begun
 	leave()
+	starter.Wait() // else the response may come before it has noticed its end
 	for range 5 {
 		group.Go(func() { ask(t.Context(), cluster) })
 	}
