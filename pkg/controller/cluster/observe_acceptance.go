@@ -17,7 +17,7 @@ import (
 // it started: the present CA, and a certificate for the controller.
 func (s *seen) observeAcceptance() {
 	if s.signer != nil {
-		for _, p := range s.MemberPods() {
+		for _, p := range planner.MemberPods(&s.Observed) {
 			if s.mayDistrust(p) {
 				p.Trust = "" // not known, so that it starts again
 				continue
@@ -92,7 +92,7 @@ func (s *seen) acceptedIdentity(except v1beta2.CertificateUse) *certificates.Pai
 	for _, pair := range s.certificates {
 		known = append(known, pair.CAs...)
 	}
-	for _, p := range s.MemberPods() {
+	for _, p := range planner.MemberPods(&s.Observed) {
 		if runsOrStarts(p) {
 			pods++
 		}
@@ -122,7 +122,7 @@ func (s *seen) acceptedIdentity(except v1beta2.CertificateUse) *certificates.Pai
 // release does not say what its member trusts: it counts for the controller's own certificate.
 func (s *seen) countAccepting(pair *certificates.Pair, known []*x509.Certificate, own bool) int {
 	n := 0
-	for _, p := range s.MemberPods() {
+	for _, p := range planner.MemberPods(&s.Observed) {
 		if runsOrStarts(p) && (p.PeerCAs == "" && own ||
 			pair.CheckNamed(s.Now, known, p.PeerCAs, x509.ExtKeyUsageClientAuth) == nil) {
 			n++
@@ -134,7 +134,7 @@ func (s *seen) countAccepting(pair *certificates.Pair, known []*x509.Certificate
 // trustedByPods returns those CAs of a list that a member has read when it started.
 func (s *seen) trustedByPods(cas []*x509.Certificate) []*x509.Certificate {
 	return slices.DeleteFunc(slices.Clone(cas), func(ca *x509.Certificate) bool {
-		return !slices.ContainsFunc(s.MemberPods(), func(p *planner.Pod) bool {
+		return !slices.ContainsFunc(planner.MemberPods(&s.Observed), func(p *planner.Pod) bool {
 			return runsOrStarts(p) && len(certificates.Named([]*x509.Certificate{ca}, p.PeerCAs)) > 0
 		})
 	})

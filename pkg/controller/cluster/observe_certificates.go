@@ -16,6 +16,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
+	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -265,7 +266,7 @@ func (s *seen) observeTrust() {
 	s.Trust = certificates.Trust(all)
 	mounted := s.mounted()
 	accepted := map[string]bool{} // most pods were started with the same CAs
-	for _, p := range s.MemberPods() {
+	for _, p := range planner.MemberPods(&s.Observed) {
 		accepts, known := accepted[p.PeerCAs]
 		if !known {
 			accepts = s.isAcceptedBy(p.PeerCAs)

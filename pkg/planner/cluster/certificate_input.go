@@ -40,7 +40,7 @@ func certificateInput(o *Observed) *certificates.Observed {
 			facts.Clients = append(facts.Clients, c.Certificate)
 		}
 	}
-	for _, p := range o.MemberPods() {
+	for _, p := range MemberPods(o) {
 		if p.Owned && !isGone(p) {
 			facts.Pods = append(facts.Pods, certificates.Pod{
 				Name: p.Name, UID: p.UID, Trust: p.Trust, Accepts: p.Accepts, TrustsCA: p.TrustsCA, TrustsPrevious: p.TrustsPrevious,

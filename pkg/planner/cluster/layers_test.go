@@ -27,7 +27,7 @@ var (
 	// judgementFiles say from facts what a member, a pod or the quorum needs. No rule, no plan and
 	// no action is in them.
 	judgementFiles = []string{
-		"away.go", "cordon.go", "diagnosis.go", "loss.go", "member_change.go", "prepared.go", "put_back.go", "removal_candidate.go", "restarts.go",
+		"away.go", "cordon.go", "diagnosis.go", "loss.go", "member_change.go", "prepared.go", "put_back.go", "removal_candidate.go", "restarts.go", "split.go",
 	}
 )
 

@@ -53,7 +53,7 @@ func preparedPVCByName(preparedPVCs []PVC, name string) *PVC {
 
 // MemberPods returns the pods of members, also that of a recovery member which is hidden from clients: it verifies
 // certificates as the others do.
-func (o *Observed) MemberPods() []*Pod {
+func MemberPods(o *Observed) []*Pod {
 	var pods []*Pod
 	for i := range o.Pods {
 		pods = append(pods, &o.Pods[i])

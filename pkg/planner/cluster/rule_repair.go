@@ -54,16 +54,6 @@ func ruleRepair(o *Observed) (Plan, bool) {
 	return Plan{Actions: actions, RequeueAfter: recheckQuorum, Draining: draining}, len(actions) > 0
 }
 
-// isNewToMember is true without a quorum for a minor version that neither the pod was made for nor the member has run. Only a
-// quorum takes members to another minor version, one after the other. Without one nothing shows that the first of
-// them starts, and none of them would keep the way back.
-func isNewToMember(o *Observed, m *Member, pod *Pod, target *version.Version) bool {
-	same := func(v *version.Version) bool {
-		return v != nil && v.Major() == target.Major() && v.Minor() == target.Minor()
-	}
-	return !o.Etcd.Linearizable && !same(parse(pod.Version)) && !same(versionsOf(o).runs(m))
-}
-
 // barredVersion says which member, whose container does not run, does not get the declared version without a quorum, and
 // which version to declare. Empty if there is none.
 func barredVersion(o *Observed) (why, remedy string) {

@@ -6,6 +6,8 @@ package cluster
 import (
 	"slices"
 
+	"k8s.io/apimachinery/pkg/util/version"
+
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 )
 
@@ -29,8 +31,9 @@ func preparesLog(o *Observed) bool {
 	if target == nil || low == nil {
 		return false
 	}
-	rejection, rejected := rejectStep(o, low, target)
-	return rejected && rejection.Wait.Reason == ReasonPreparingLog
+	_, early := tooEarly(low, target)
+	_, _, unsafe := versionsOf(o).unsafeReturn(target)
+	return step(low, target) && !versionsOf(o).isLeftBehind(target) && !early && !unsafe && upgradePathOf(o).logBars(low, target)
 }
 
 // awaitsVersion is true for a voter whose pod stays as it is until its member may run the declared minor version: after the
@@ -52,4 +55,14 @@ func awaitsVersion(o *Observed, m *Member) bool {
 		down = unreadFor(o.Cluster.Status.Conditions, o.Now)
 	}
 	return (pod.Running || pod.Waiting == "") && down < diagnosis.ReturnGrace
+}
+
+// isNewToMember is true without a quorum for a minor version that neither the pod was made for nor the member has run. Only a
+// quorum takes members to another minor version, one after the other. Without one nothing shows that the first of
+// them starts, and none of them would keep the way back.
+func isNewToMember(o *Observed, m *Member, pod *Pod, target *version.Version) bool {
+	same := func(v *version.Version) bool {
+		return v != nil && v.Major() == target.Major() && v.Minor() == target.Minor()
+	}
+	return !o.Etcd.Linearizable && !same(parse(pod.Version)) && !same(versionsOf(o).runs(m))
 }
