@@ -45,7 +45,7 @@ type environment struct {
 
 	pki *servers.PKI
 
-	kubeEtcd   *kubeEtcd
+	kubeEtcd   kubeEtcd
 	kube       *servers.Process
 	server     *servers.Process
 	kubePort   int
@@ -60,6 +60,9 @@ type environment struct {
 
 func TestMain(m *testing.M) {
 	flag.Parse()
+	if dir := os.Getenv(embeddedDir); dir != "" {
+		os.Exit(serveEmbedded(dir))
+	}
 	os.Exit(run(m))
 }
 
@@ -131,18 +134,15 @@ func (e *environment) runSteps(ctx context.Context, steps []step) error {
 func (e *environment) stop() {
 	const patience = 30 * time.Second
 	// Killing is enough: what they stored is thrown away.
-	for _, started := range []*servers.Process{e.server, e.kube} {
+	for _, started := range []*servers.Process{e.server, e.kube, e.kubeEtcd.Process} {
 		if err := started.Stop(syscall.SIGKILL, patience); err != nil {
 			fmt.Fprintln(os.Stderr, err)
 		}
 	}
-	if e.kubeEtcd != nil {
-		e.kubeEtcd.stop()
-	}
 }
 
 // errNoPrograms says how to get what the tests need.
-var errNoPrograms = errors.New("kube-apiserver, kube-controller-manager and kubectl are needed: run \"make local-build\", or set ETCD_OPERATOR_BIN to a directory that holds them")
+var errNoPrograms = errors.New("etcd, kube-apiserver, kube-controller-manager and kubectl are needed: run \"make local-build\", or set ETCD_OPERATOR_BIN to a directory that holds them")
 
 func (e *environment) findPrograms(context.Context) error {
 	e.bin = os.Getenv("ETCD_OPERATOR_BIN")
@@ -153,7 +153,7 @@ func (e *environment) findPrograms(context.Context) error {
 		}
 		e.bin = filepath.Join(home, defaultBin)
 	}
-	for _, name := range []string{"kube-apiserver", "kube-controller-manager", "kubectl"} {
+	for _, name := range []string{"etcd", "kube-apiserver", "kube-controller-manager", "kubectl"} {
 		if _, err := exec.LookPath(filepath.Join(e.bin, name)); err != nil {
 			return fmt.Errorf("%w: %w", errNoPrograms, err)
 		}

@@ -8,7 +8,6 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"net/url"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -16,7 +15,6 @@ import (
 	"syscall"
 	"time"
 
-	"go.etcd.io/etcd/server/v3/embed"
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -31,37 +29,28 @@ import (
 
 // kubeEtcd stores the objects of the kube-apiserver. It is removed after the tests.
 type kubeEtcd struct {
-	etcd     *embed.Etcd
+	*servers.Process
+
 	endpoint string
 }
 
-func (k *kubeEtcd) stop() { k.etcd.Close() }
-
+// startKubeEtcd starts a process of its own. The lock of a file outlives its descriptor until programs that
+// were started meanwhile have begun, and an etcd that locks a file again within that time panics.
 func (e *environment) startKubeEtcd(ctx context.Context) error {
 	port, err := servers.FreePort()
 	if err != nil {
 		return err
 	}
-	client := url.URL{Scheme: "http", Host: fmt.Sprintf("127.0.0.1:%d", port)}
-	config := embed.NewConfig()
-	config.Dir = filepath.Join(e.dir, "kube-etcd")
-	config.LogLevel = "fatal"
-	config.UnsafeNoFsync = true
-	config.EnableGRPCGateway = false
-	config.ListenPeerUrls = nil
-	config.ListenClientUrls, config.AdvertiseClientUrls = []url.URL{client}, []url.URL{client}
-	config.WatchProgressNotifyInterval = 5 * time.Second
-	etcd, err := embed.StartEtcd(config)
+	endpoint, peers := fmt.Sprintf("http://127.0.0.1:%d", port), "unix://"+filepath.Join(e.dir, "kube-etcd.peers")
+	process, err := servers.Start(e.dir, "kube-etcd", filepath.Join(e.bin, "etcd"),
+		"--data-dir="+filepath.Join(e.dir, "kube-etcd"), "--log-level=fatal", "--unsafe-no-fsync", "--enable-grpc-gateway=false",
+		"--listen-client-urls="+endpoint, "--advertise-client-urls="+endpoint,
+		"--listen-peer-urls="+peers, "--watch-progress-notify-interval=5s")
 	if err != nil {
 		return err
 	}
-	e.kubeEtcd = &kubeEtcd{etcd: etcd, endpoint: client.String()}
-	select {
-	case <-etcd.Server.ReadyNotify():
-		return nil
-	case <-ctx.Done():
-		return ctx.Err()
-	}
+	e.kubeEtcd = kubeEtcd{Process: process, endpoint: endpoint}
+	return process.WaitReady(ctx, endpoint+"/readyz", func(context.Context) ([]byte, error) { return nil, nil })
 }
 
 func (e *environment) startKube(ctx context.Context) error {

@@ -6,7 +6,6 @@ package integration
 import (
 	"context"
 	"os"
-	"os/exec"
 	"path/filepath"
 	"testing"
 	"time"
@@ -15,15 +14,7 @@ import (
 	"go.uber.org/zap"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/bringback"
-	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
 )
-
-// olderEtcd is an etcd of the minor version that the previous release embeds, and that the members of
-// the storage of two API servers have.
-type olderEtcd struct {
-	process *exec.Cmd
-	storage
-}
 
 // storage is an etcd that holds objects of the operator.
 type storage struct {
@@ -36,28 +27,6 @@ type storage struct {
 var storageFlags = []string{
 	"--name", "embedded", "--log-level", "warn", "--initial-cluster", "embedded=http://localhost:2380",
 	"--initial-advertise-peer-urls", "http://localhost:2380", "--advertise-client-urls", "http://localhost:2379",
-}
-
-// storagePatience is how long an etcd may take to start and respond.
-const storagePatience = 20 * time.Second
-
-func startOlder(t *testing.T, data string) olderEtcd {
-	t.Helper()
-	socket := "unix://" + filepath.Join(t.TempDir(), "s")
-	process := exec.CommandContext(t.Context(), filepath.Join(env.bin, "etcd"),
-		append([]string{"--data-dir", data, "--listen-client-urls", socket, "--listen-peer-urls", socket + "p"}, storageFlags...)...)
-	process.Stderr = t.Output()
-	if err := process.Start(); err != nil {
-		t.Fatal(err)
-	}
-	return olderEtcd{process: process, storage: storage{T: t, endpoint: socket}}
-}
-
-func (o olderEtcd) stop(how os.Signal) {
-	if err := o.process.Process.Signal(how); err != nil {
-		o.Error(err)
-	}
-	_ = o.process.Wait()
 }
 
 func (s storage) client() *clientv3.Client {
@@ -101,13 +70,10 @@ func TestWayBackOfTheStorage(t *testing.T) {
 				older := startOlder(t, data)
 				older.expectAfterPut(key+"-older", keys+1)
 				older.stop(how)
-				newer, err := embeddedetcd.Start(t.Context(), dir)
-				if err != nil {
-					t.Fatal(err)
-				}
+				newer := startEmbedded(t, dir)
 				keys += 2
-				storage{T: t, endpoint: newer.Endpoint()}.expectAfterPut(key+"-newer", keys)
-				newer.Stop()
+				newer.expectAfterPut(key+"-newer", keys)
+				newer.stop(os.Interrupt)
 			}
 			older := startOlder(t, data)
 			older.expectAfterPut("c", keys+1)
@@ -125,14 +91,10 @@ func TestOlderMembersAreFilled(t *testing.T) {
 	older.expectAfterPut("a", 1)
 	expectFilled(older.storage)
 	older.stop(os.Interrupt)
-	embedded, err := embeddedetcd.Start(t.Context(), dir)
-	if err != nil {
-		t.Fatal(err)
-	}
-	defer embedded.Stop()
-	newer := storage{T: t, endpoint: embedded.Endpoint()}
+	newer := startEmbedded(t, dir)
 	newer.expectAfterPut("a", 1)
-	expectFilled(newer)
+	expectFilled(newer.storage)
+	newer.stop(os.Interrupt)
 }
 
 // expectFilled fills a member from a snapshot of a storage with one key, and starts it with the older etcd.

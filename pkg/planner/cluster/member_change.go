@@ -95,9 +95,9 @@ func addable(o *Observed) int {
 }
 
 // isReplaced is true for a voter whose place another member takes. Beside members of another program
-// that is only a voter that does not serve: the others wait until the old members are removed. See awaitsVersion, too.
+// that is only a voter that does not serve: the others wait until the old members are removed.
 func isReplaced(o *Observed, m *Member) bool {
-	return changeDue(o, m) == replace && !awaitsVersion(o, m) && (m.Health != Healthy || len(listUnmanaged(o.Etcd.Members)) == 0)
+	return changeDue(o, m) == replace && (m.Health != Healthy || len(listUnmanaged(o.Etcd.Members)) == 0)
 }
 
 // isHeldByTrust is true for a voter that serves and stays as it is, whatever is declared, because another

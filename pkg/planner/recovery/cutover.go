@@ -64,7 +64,7 @@ func (in *Input) awaitReturning(r *v1beta2.RecoveryStatus) (Decision, bool) {
 		fmt.Sprintf("No action needed if these pods start: when a quorum responds, the recovery is abandoned and nothing is lost. "+
 			"The recovery continues when a pod has not started %v after it was created or its node was ready again. It continues earlier if the container ends again and again. "+
 			"If such a pod cannot be created, or is created again and again, remove the cause, such as a quota. "+
-			"To go on without the data of a member, delete its PVC, or its pod if it has no PVC.", diagnosis.ReturnGrace))
+			"To go on without the data of a member, delete its PVC, if it has one, and then its pod.", diagnosis.ReturnGrace))
 	d.Recheck = OnResponse
 	return d, true
 }
