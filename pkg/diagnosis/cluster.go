@@ -103,6 +103,8 @@ type Pod struct {
 	// NodeNotReady is true if nothing shows that the node of the pod reports, so that what
 	// Kubernetes says of the pod may be old.
 	NodeNotReady bool
+	// NodeUnread is why the node could not be read, if NodeNotReady is true because of that.
+	NodeUnread string
 	// LabelledVoter is true if the label of the pod says that its member votes.
 	LabelledVoter bool
 	// Waiting says why the pod does not run, in the words of Kubernetes.

@@ -334,7 +334,7 @@ func (c *Cluster) lostNodes() string {
 		case p.Evidence == DeletionRequested:
 			text += " Member " + p.Name + " does not respond: " + MissingEnd(p.Name, p.Node) + "."
 		default:
-			text += " Member " + p.Name + " does not respond: " + NotReadyNode(p.Name, p.Node) + "."
+			text += " Member " + p.Name + " does not respond: " + NotReadyNode(p.Name, p.Node, p.NodeUnread) + "."
 		}
 	}
 	return text

@@ -87,8 +87,12 @@ func MissingEnd(pod, node string) string {
 	return "pod " + pod + " is being deleted, and its node " + node + " has not reported that it has ended"
 }
 
-// NotReadyNode says which evidence is missing for the end of a pod on a node that is not ready.
-func NotReadyNode(pod, node string) string {
+// NotReadyNode says which evidence is missing for the end of a pod on a node that is not ready. Unread is why the node
+// could not be read, if it was not.
+func NotReadyNode(pod, node, unread string) string {
+	if unread != "" {
+		return "pod " + pod + " may run, because its node " + node + " could not be read (" + unread + "); give the controller the right to get nodes"
+	}
 	return "pod " + pod + " may run, because its node " + node + " is not ready and reports nothing"
 }
 

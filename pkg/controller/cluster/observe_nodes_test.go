@@ -7,6 +7,7 @@ import (
 	"context"
 	"errors"
 	"slices"
+	"strings"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -16,6 +17,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -116,6 +118,40 @@ func TestNodesOfUnresponsive(t *testing.T) {
 		}
 		if p := s.Pods[0]; p.NodeNotReady != test.notReady || p.NodeAbsent != test.absent {
 			t.Errorf("%s, before the cutover: %+v", name, p)
+		}
+	}
+}
+
+// TestUnreadNodes: a controller with Roles only may not read nodes. It says so where a node must be read, and goes on where
+// a member responds. A request that fails for a moment is made again.
+func TestUnreadNodes(t *testing.T) {
+	t.Parallel()
+	forbidden := apierrors.NewForbidden(corev1.Resource("nodes"), "n1", errors.New("no Role grants it"))
+	for name, test := range map[string]struct {
+		err              error
+		edit             func(*seen)
+		says             string
+		permanent, fails bool
+	}{
+		"its member does not respond": {err: forbidden, says: "could not be read"},
+		"its member responds":         {err: forbidden, edit: respondsWithBoth},
+		"the request fails":           {err: apierrors.NewInternalError(errors.New("no")), fails: true},
+		"the loss would be permanent": {err: forbidden, says: "give the controller the right to get nodes", permanent: true},
+	} {
+		node := oneNode{oneMember: stopped(), err: test.err}
+		s := afterRemoval(node.oneMember)
+		if test.edit != nil {
+			test.edit(s)
+		}
+		r := &run{Reconciler: &Reconciler{Config: Config{Objects: &node}}, seen: s}
+		if test.permanent {
+			observeNodesOfUnresponsive(t.Context(), r)
+		} else if err := observeNodes(t.Context(), r); (err != nil) != test.fails {
+			t.Errorf("%s: %v", name, err)
+		}
+		p := s.Pods[0]
+		if p.NodeNotReady != (test.says != "") || !strings.Contains(diagnosis.NotReadyNode(p.Name, p.Node, p.NodeUnread), test.says) {
+			t.Errorf("%s: %+v", name, p)
 		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
+	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
@@ -104,7 +105,14 @@ func observeNodes(ctx context.Context, r *run) error {
 			continue
 		}
 		node, err := readNode(ctx, r, p.Node)
-		if err != nil {
+		switch {
+		case apierrors.IsForbidden(err):
+			// Another attempt would fail, too. A member that responds shows that its node runs it.
+			if !r.seen.responds(p.Name) {
+				p.NodeNotReady, p.NodeUnread = true, err.Error()
+			}
+			continue
+		case err != nil:
 			return err
 		}
 		p.NodeNotReady, p.NodeAbsent, p.NodeReadySince = node.notReady, !node.exists, node.readySince
@@ -130,7 +138,10 @@ func observeNodesOfUnresponsive(ctx context.Context, r *run) {
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot read the node of a member that does not respond, so the loss of the quorum does not count as permanent", "pod", p.Name, "node", p.Node)
 		}
-		p.NodeNotReady = p.NodeNotReady || node.notReady || err != nil && permanent
+		if err != nil && permanent {
+			p.NodeNotReady, p.NodeUnread = true, err.Error()
+		}
+		p.NodeNotReady = p.NodeNotReady || node.notReady
 	}
 }
 

@@ -43,7 +43,7 @@ func diagnosisInput(o *Observed) *diagnosis.Cluster {
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
 			c.Pods = append(c.Pods, diagnosis.Pod{
-				Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), Running: p.Running, RunningFor: o.Now.Sub(p.Started), Ready: p.Ready, NodeNotReady: p.NodeNotReady,
+				Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), Running: p.Running, RunningFor: o.Now.Sub(p.Started), Ready: p.Ready, NodeNotReady: p.NodeNotReady, NodeUnread: p.NodeUnread,
 				Age: o.Now.Sub(p.Made), NodeReadyFor: nodeReadyFor(o.Now, p), Failures: p.RestartCount, Overdue: p.Terminating && recovery.IsEndOverdue(o.Now, p.EndsBy),
 				LabelledVoter: p.Role == PodVoter || p.Role == PodDraining, Waiting: p.Waiting,
 			})

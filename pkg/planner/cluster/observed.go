@@ -245,6 +245,8 @@ type Pod struct {
 	// old. NodeAbsent is true if the node does not exist, so that Kubernetes removes the pod soon. NodeNotReady is
 	// observed only while the quorum counts as lost, and both before a recovery touches old members.
 	NodeNotReady, NodeAbsent bool
+	// NodeUnread is why its node could not be read, if NodeNotReady is true because of that.
+	NodeUnread string
 	// NodeReadySince is when its node became ready, by the clock of the node. It is observed before a recovery touches old
 	// members; else it is zero.
 	NodeReadySince time.Time

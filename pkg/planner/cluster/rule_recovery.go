@@ -96,7 +96,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 	}
 	for i := range o.Pods {
 		if p := &o.Pods[i]; p.Owned {
-			in.Pods = append(in.Pods, recovery.Pod{Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), EndsBy: p.EndsBy, NodeNotReady: p.NodeNotReady, NodeAbsent: p.NodeAbsent})
+			in.Pods = append(in.Pods, recovery.Pod{Name: p.Name, Node: p.Node, Evidence: evidenceOf(p), EndsBy: p.EndsBy, NodeNotReady: p.NodeNotReady, NodeUnread: p.NodeUnread, NodeAbsent: p.NodeAbsent})
 		}
 	}
 	return in

@@ -13,16 +13,14 @@ import (
 )
 
 // beginCutover records that the old members go, unless one of them may serve unseen, or a quorum of them may come back.
-// Meanwhile the old members of a recovery start again, as before the recovery member served.
+// Meanwhile the old members start again, as before the recovery member served.
 func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 	d, keeps := in.keepOldMembers(r)
 	if !keeps {
 		d, keeps = in.awaitReturning(r)
 	}
 	if keeps {
-		if r.Trigger != v1beta2.RecoveryTriggerRestore {
-			d.Step = ReviveOldMembers{Except: r.Source.PVC}
-		}
+		d.Step = ReviveOldMembers{Except: r.Source.PVC}
 		return d
 	}
 	next := in.unlessStored(r).DeepCopy()
@@ -104,22 +102,22 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 		// It has all of the data on its own volume. As an ordinary member it comes back although what it was filled
 		// from no longer exists, and keeps no Secret, cloud identity or PVC of an old member in use.
 		if p.Terminating {
-			return in.waitForEnd(r, "recovery member "+r.RecoveryMember+" restarts without what has filled it")
+			return in.untilFenced(r, in.waitForEnd(r, "recovery member "+r.RecoveryMember+" restarts without what has filled it"))
 		}
 		return Decision{Step: RestartRecoveryMember{}}
 	case (p.Finished && !p.Terminating) || (in.isOutdated() && (in.Desired.Persistent || in.refills(r))):
 		return Decision{Step: RestartRecoveryMember{}}
 	}
 	if p.Terminating && !in.RecoveryMember.Serves {
-		return in.waitForEnd(r, "recovery member "+r.RecoveryMember+" starts again when its pod has ended")
+		return in.untilFenced(r, in.waitForEnd(r, "recovery member "+r.RecoveryMember+" starts again when its pod has ended"))
 	}
 	if !in.RecoveryMember.Serves || in.RecoveryMember.ClusterID != r.ClusterID {
-		return wait(OnResponse, ReasonWaitingForRecoveryMember,
-			"recovery member "+r.RecoveryMember+" does not serve"+p.reason(), diagnosis.NoActionYet)
+		return in.untilFenced(r, wait(OnResponse, ReasonWaitingForRecoveryMember,
+			"recovery member "+r.RecoveryMember+" does not serve"+p.reason(), diagnosis.NoActionYet))
 	}
 	if r.Trigger == v1beta2.RecoveryTriggerRestore && in.RecoveryMember.Hidden {
 		if d, keeps := in.keepOldMembers(r); keeps {
-			return d
+			return in.untilFenced(r, d)
 		}
 	}
 	r = in.unlessStored(r)
@@ -131,8 +129,21 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	return Decision{Step: Fence{Recovery: *r, Next: *next}}
 }
 
+// untilFenced has the old members of a restore looked after during a wait. They serve clients until they are fenced, and a
+// recovery member may find no room for its next pod.
+func (in *Input) untilFenced(r *v1beta2.RecoveryStatus, d Decision) Decision {
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.RecoveryMember.Hidden {
+		return d
+	}
+	d.Step = ReviveOldMembers{}
+	if !in.RecoveryMember.Serves && in.respondingMember() != "" {
+		d.Wait.Remedy += " If the recovery member cannot start, delete EtcdRestore " + r.Source.Restore + ": the old members stay while one of them responds."
+	}
+	return d
+}
+
 // awaitBackup waits until what the old members have accepted while the recovery member was filled is in a pre-restore
-// backup. The EtcdRestore makes another backup when it reads this wait. The old members are looked after meanwhile.
+// backup. The EtcdRestore makes another backup when it reads this wait.
 func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	why, when := "", ""
 	switch {
@@ -148,11 +159,9 @@ func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	default:
 		return Decision{}, false
 	}
-	decision := wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
+	return wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
 		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: the pre-restore backup %s. EtcdRestore %s makes another backup%s", r.RecoveryMember, why, r.Source.Restore, when),
-		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then.")
-	decision.Step = ReviveOldMembers{}
-	return decision, true
+		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then."), true
 }
 
 // unlessStored returns the recovery as one for which nothing is stored, if no fresh pre-restore backup has what the members

@@ -149,7 +149,7 @@ func (in *Input) unresponsivePods() string {
 		if p.Evidence == diagnosis.DeletionRequested && IsEndOverdue(in.Now, p.EndsBy) {
 			list = append(list, diagnosis.MissingEnd(p.Name, p.Node))
 		} else if !p.Evidence.HasEnded() && p.NodeNotReady {
-			list = append(list, diagnosis.NotReadyNode(p.Name, p.Node))
+			list = append(list, diagnosis.NotReadyNode(p.Name, p.Node, p.NodeUnread))
 		} else if !p.Evidence.HasEnded() && p.NodeAbsent {
 			list = append(list, "Kubernetes has not removed pod "+p.Name+" yet, whose node "+p.Node+" no longer exists")
 		}

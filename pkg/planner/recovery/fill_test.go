@@ -153,7 +153,7 @@ func TestRestoreWhileMembersAreAway(t *testing.T) {
 			for i := range in.Facts.Pods {
 				in.Facts.Pods[i].Running, in.Facts.Pods[i].Ready = true, true
 			}
-		}), "wait OldMemberMayRun"},
+		}), "ReviveOldMembers, wait OldMemberMayRun"},
 		{"a member rejects the controller", away, edits(recorded(filling, uncopied), memberPod(newID), func(in *Input) { in.Facts.Denied = true }), "Abandon"},
 		{"a member responds before it is made", noLeader, edits(recorded(filling, uncopied)), "Abandon"},
 		{"a member responds when it serves", noLeader, edits(recorded(filling, uncopied), memberPod(newID)), "Abandon"},
@@ -239,7 +239,7 @@ func TestFillFromABackup(t *testing.T) {
 		{"by a clock that was set back it does not", serving, restoring(evicted(-time.Minute)), "StartAgain"},
 		{"a survivor is never waited with", noLeader, edits(recorded(filling, early), memberPod("", evicted(time.Minute))), "StartAgain"},
 		{"it serves", serving, edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
-		{"beside an old member whose end is overdue", ending, edits(recorded(filling, restores), memberPod(newID)), "wait OldMemberMayRun"},
+		{"beside an old member whose end is overdue", ending, edits(recorded(filling, restores), memberPod(newID)), "ReviveOldMembers, wait OldMemberMayRun"},
 		{"beside one that is about to end", ending, edits(recorded(filling, restores), memberPod(newID), podOf("c", endsNow)), "BeginCutover"},
 		{"beside one that has ended", "a b c:terminating,finished", edits(recorded(filling, restores), memberPod(newID)), "BeginCutover"},
 		{"a new cluster", "", edits(neverServed, recorded(filling, restores), memberPod("")), "ReviveOldMembers, wait WaitingForRecoveryMember"},

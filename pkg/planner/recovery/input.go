@@ -94,6 +94,8 @@ type Pod struct {
 	// NodeNotReady is true if the node is not ready, so that what Kubernetes says of the pod
 	// may be old.
 	NodeNotReady bool
+	// NodeUnread is why the node could not be read, if NodeNotReady is true because of that.
+	NodeUnread string
 	// NodeAbsent is true if the node does not exist. Kubernetes removes the pod soon.
 	NodeAbsent bool
 }
