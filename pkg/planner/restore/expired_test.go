@@ -8,6 +8,8 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -23,7 +25,10 @@ func TestRestoreExpires(t *testing.T) {
 	automatic := func(o *Observed) {
 		o.Restore.Annotations = map[string]string{v1beta2.AnnotationAutomaticRestore: "uid-c"}
 	}
-	verified := checked(1, good())
+	verified := func(o *Observed) {
+		checked(1, good())(o)
+		o.Restore.Status.Conditions = append(o.Restore.Status.Conditions, metav1.Condition{Type: ConditionVerified, Status: metav1.ConditionTrue})
+	}
 	for name, test := range map[string]struct {
 		edits []func(*Observed)
 		ends  bool
@@ -57,7 +62,11 @@ func TestRestoreExpires(t *testing.T) {
 		if plan.Action != ActionNone || plan.Record.Succeeded || !strings.Contains(plan.Record.Message, "create another EtcdRestore") {
 			t.Errorf("%s: %+v, %+v", name, plan, plan.Record)
 		}
+		wasVerified := meta.IsStatusConditionTrue(o.Restore.Status.Conditions, ConditionVerified)
 		o.Restore.Status = Status(o, plan)
+		if is := meta.IsStatusConditionTrue(o.Restore.Status.Conditions, ConditionVerified); is != wasVerified {
+			t.Errorf("%s: Verified is %v and was %v: %+v", name, is, wasVerified, o.Restore.Status.Conditions)
+		}
 		o.Cluster = observed().Cluster
 		o.Now = o.Now.Add(time.Hour)
 		if again := Decide(o); o.Restore.Status.Phase != v1beta2.RestorePhaseFailed || again.Action == ActionRequestRecovery {

@@ -4,6 +4,8 @@
 package restore
 
 import (
+	"cmp"
+
 	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
@@ -82,11 +84,11 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	case o.hasSeenData():
 		set(ConditionPreRestoreBackupRequired, metav1.ConditionTrue, ReasonMemberResponded, "a member of the cluster has responded since the restore began")
 	}
-	isVerifying := status.Phase == v1beta2.RestorePhaseVerifying
+	isVerifying := cmp.Or(plan.Phase, o.Restore.Status.Phase, v1beta2.RestorePhaseVerifying) == v1beta2.RestorePhaseVerifying
 	switch {
-	case plan.Record != nil && plan.Phase == v1beta2.RestorePhaseVerifying:
+	case plan.Record != nil && isVerifying && !o.isVerified():
 		set(ConditionVerified, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
-	case !isVerifying || plan.Revision > 0:
+	case !isVerifying || plan.Revision > 0 || plan.Record != nil:
 		set(ConditionVerified, metav1.ConditionTrue, ReasonVerified, "the backup was read and fits the cluster")
 	case meta.FindStatusCondition(status.Conditions, ConditionVerified) == nil:
 		set(ConditionVerified, metav1.ConditionUnknown, ReasonNotYet, "the backup has not been read yet")
@@ -113,4 +115,10 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	default:
 		set(ConditionProgressing, metav1.ConditionTrue, ReasonRestoring, "")
 	}
+}
+
+// isVerified is true of a restore that ends for a reason beside its backup, which was read and found good.
+func (o *Observed) isVerified() bool {
+	j := o.newest()
+	return meta.IsStatusConditionTrue(o.Restore.Status.Conditions, ConditionVerified) && j != nil && j.Outcome != nil && j.Outcome.Succeeded
 }
