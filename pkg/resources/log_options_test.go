@@ -32,8 +32,8 @@ func TestLogOptions(t *testing.T) {
 		}
 	}
 	count := int64(300)
-	declared := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Etcd: &v1beta2.EtcdOptions{SnapshotCount: &count}}}
-	if got, want := LogOptionsOf(declared), (LogOptions{SnapshotCount: 300}); got != want {
+	desired := &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Etcd: &v1beta2.EtcdOptions{SnapshotCount: &count}}}
+	if got, want := LogOptionsOf(desired), (LogOptions{SnapshotCount: 300}); got != want {
 		t.Errorf("%+v is declared, want %+v", got, want)
 	}
 }

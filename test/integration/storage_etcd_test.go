@@ -19,16 +19,15 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
 )
 
-// storageEtcd is a process with an etcd that holds objects of the operator: one of the minor version that
-// the previous release embeds and that the members of the storage of two API servers have, or the one that
-// this release embeds.
+// storageEtcd is a process with an etcd that holds objects of the operator. It has the minor version that the previous
+// release embeds and that the storage of two API servers has, or it is the one that this release embeds.
 type storageEtcd struct {
 	process *exec.Cmd
 	storage
 }
 
-// embeddedDir is the variable of the environment that makes a process of this test program serve the
-// embedded etcd of a directory, and nothing else: see startKubeEtcd for why it needs a process of its own.
+// embeddedDir is a variable of the environment. With it a process of this test program serves the embedded etcd of that
+// directory, and nothing else. See startKubeEtcd for why it needs a process of its own.
 const embeddedDir = "ETCD_OPERATOR_TEST_EMBEDDED_DIR"
 
 // storagePatience is how long an etcd may take to start and respond.
