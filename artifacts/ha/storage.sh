@@ -20,6 +20,8 @@ set -eu
 here=$(cd "$(dirname "$0")" && pwd)
 namespace=etcd-operator-system
 single=$here/../apiserver-data
+# shellcheck source=move.sh
+. "$here/move.sh"
 # Another kustomization that contains artifacts/ha, or artifacts/install for to-single.
 installation=${INSTALLATION:-}
 # A command that applies the installation, instead of kubectl apply -k.
@@ -291,98 +293,6 @@ restore() {
   mark from-single- # what a move has begun to bring is older
   applied "$here"
   started
-}
-
-# serving: where the API servers that are ready store the objects: "single", "members", both, or nothing if none is ready.
-serving() {
-  pods=$(k get pods -l app.kubernetes.io/name=etcd-operator-apiserver,app.kubernetes.io/component=apiserver -o jsonpath='{range .items[*]}{.status.conditions[?(@.type=="Ready")].status} {.spec.containers[*].args}{"\n"}{end}') || fail "the pods of the API servers cannot be listed"
-  echo "$pods" | awk '$1 == "True" { print (/--embedded-etcd-dir/ ? "single" : "members") }' | sort -u
-}
-
-# mark NAME=VALUE, or NAME-: how far a move came, on the PVC of the single API server, which stays in both installations.
-mark() {
-  if k get pvc etcd-operator-apiserver-data >/dev/null 2>&1; then k annotate --overwrite pvc etcd-operator-apiserver-data "etcd.database.coreos.com/$1" >/dev/null; fi
-}
-
-# marked NAME: the value of the mark.
-marked() { k get pvc etcd-operator-apiserver-data --ignore-not-found -o jsonpath="{.metadata.annotations.etcd\.database\.coreos\.com/$1}"; }
-
-# has_moved: the members have the objects of the single API server. It fails if that is unknown. A StatefulSet alone
-# proves nothing: kubectl apply -k artifacts/ha creates it with empty members, beside the pod that serves the objects.
-has_moved() {
-  now=$(serving) || exit 1
-  case $now in
-  single) return 1 ;;
-  members) if has_members; then return 0; else fail "the API servers store the objects in an etcd of your own, and nothing was changed"; fi ;;
-  ?*) fail "API servers with both storages are ready, and nothing was changed: run the command again when the rollout has ended: kubectl -n $namespace get pods" ;;
-  esac
-  case $(marked from-single) in
-  filled) return 0 ;;
-  begun) return 1 ;;
-  esac
-  if ! has_members; then return 1; fi
-  fail "no API server is ready, so it is unknown whether the single API server or the members have the objects. Nothing was changed. Apply the installation that had the objects, artifacts/install or artifacts/ha, and run the command again when it serves"
-}
-
-from_single() {
-  if has_moved; then
-    echo "the members have the objects: only what an earlier attempt has left is completed" >&2
-    applied "$here"
-    started
-    mark from-single-
-    return
-  fi
-  k get pvc etcd-operator-apiserver-data >/dev/null || fail "there is no PVC etcd-operator-apiserver-data, so no single API server was installed here: kubectl apply -k artifacts/ha"
-  copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
-  can_start
-  mark from-single=begun
-  stop
-  moved=yes # take-out.yaml moves the data away: the single API server would begin empty
-  create "$here/take-out.yaml"
-  fetch etcd-operator-apiserver-take-out /copy/etcd-operator.db "$copy"
-  removed "$here/take-out.yaml"
-  back="$(if has_members; then echo "kubectl -n $namespace delete statefulset etcd-operator-storage &&"; fi) ${apply:+APPLY='the command that upgrades the release, with the values of before' }$here/storage.sh restore-single $copy"
-  replace "$copy"
-  mark from-single=filled
-  applied "$here"
-  started
-  mark from-single-
-  echo "done; $copy is a copy of the objects, and the PVC etcd-operator-apiserver-data has them in etcd-moved"
-}
-
-# is_single: the API server that is installed keeps its objects on its own PVC.
-is_single() {
-  case $(k get deployment etcd-operator-apiserver --ignore-not-found -o jsonpath='{.spec.template.spec.containers[0].args}') in
-  *--embedded-etcd-dir=*) ;;
-  *) return 1 ;;
-  esac
-}
-
-# filled: an earlier to-single has filled the PVC of the single API server.
-filled() { [ "$(marked to-single)" = filled ]; }
-
-to_single() {
-  # If an earlier attempt came that far, the single API server has newer objects than the members.
-  if ! is_single; then
-    has_members || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
-    copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
-    save "$copy" # what fails here has stopped nothing
-    can_start
-    stop
-    save "$copy"
-    fill_single "$copy"
-    mark to-single=filled
-    applied "$here/../install"
-    is_single ||
-      fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)"
-  elif ! filled; then
-    fail "a single API server was installed before its objects were moved, and nothing was changed: install artifacts/ha again, and then run this command"
-  fi
-  started
-  k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
-  k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
-  mark to-single-
-  echo "done; ${copy:-the file of the first attempt} is a copy of the objects; the PVCs data-etcd-operator-storage-0 to -2 stay with the objects as they were before"
 }
 
 case "${1:-} $#" in

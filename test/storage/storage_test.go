@@ -25,7 +25,15 @@ case "$*" in
   member=$(echo "$manifest" | sed -n 's/.*etcd-operator-storage-\([0-9]\)\.etcd.*/\1/p' | head -n 1)
   echo "$member" >"$ROOT/member"
   mkdir -p "$ROOT/copy"
-  echo "data of $member" >"$ROOT/copy/etcd-operator.db" ;;
+  echo "data of $member" >"$ROOT/copy/etcd-operator.db"
+  # The pod that moves the data of a single API server does so below ROOT.
+  case "$manifest" in *etcd-operator-apiserver-take-out*)
+    script=$(echo "$manifest" | awk '/- [|]$/ { on = 1; next } /^      [a-z]/ { on = 0 } on' | sed "s|/data|$ROOT/data|g")
+    [ ! -d "$ROOT/data" ] || {
+      rm "$ROOT/copy/etcd-operator.db"
+      MOVE=$(echo "$manifest" | sed -n 's/.*value: "\(.*\)"/\1/p') PATH=$ROOT/pod:$PATH sh -ec "$script" && cp "$ROOT/data/etcd-moved/etcd/member/snap/db" "$ROOT/copy/etcd-operator.db"
+    } ;;
+  esac ;;
 *"get pod etcd-operator-storage-save"*)
   case "$SERVING" in *"$(cat "$ROOT/member")"*) echo Running ;; *) echo Failed ;; esac ;;
 
@@ -33,11 +41,13 @@ case "$*" in
 *waiting.reason*) cat "$ROOT/waiting" ;;
 *"get pods -l app.kubernetes.io/name=etcd-operator-apiserver,"*) cat "$ROOT/apiservers" || true ;;
 *"get deployment etcd-operator-controller"*) cat "$ROOT/controller" ;;
+*"get deployment etcd-operator-apiserver "*.args*) cat "$ROOT/deployment" || true ;;
 *"get statefulset"*) [ ! -e "$ROOT/without-members" ] ;;
 
+*"get pvc etcd-operator-apiserver-data"*"-o name") echo persistentvolumeclaim/etcd-operator-apiserver-data ;;
 *from-single=*) echo "${*##*=}" >"$ROOT/moved" ;;
 *from-single-*) rm -f "$ROOT/moved" ;;
-*from-single*) cat "$ROOT/moved" ;;
+*from-single*) [ ! -e "$ROOT/moved" ] || cat "$ROOT/moved" ;;
 *"jsonpath={.spec.replicas}"*) echo 2 ;;
 *" exec "*)
   while [ "$1" != -- ]; do shift; done
