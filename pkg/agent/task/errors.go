@@ -31,6 +31,8 @@ var (
 	errNoBackup = errors.New("there is no such backup")
 	// errInTheWay: something that is not ours would be overwritten.
 	errInTheWay = errors.New("it is in the way")
+	// errKept: a stored backup would be replaced by a snapshot that may be worse.
+	errKept = errors.New("the stored backup is kept")
 	// errPublished: what clients have written since would be lost without an error.
 	errPublished = errors.New("clients have written to this member, and its disk was lost; another member must replace it, or restore a backup of the cluster")
 	// errInUse: an etcd runs on the data.
@@ -64,6 +66,7 @@ var classes = []struct {
 	{errUnsupported, agent.ClassUnsupported},
 	{manifest.ErrNewer, agent.ClassUnsupported},
 	{errInTheWay, agent.ClassExists},
+	{errKept, agent.ClassExists},
 	{errInUse, agent.ClassExists},
 	{objectstore.ErrExists, agent.ClassExists},
 	{objectstore.ErrNoBucket, agent.ClassNoBucket},

@@ -44,6 +44,7 @@ func TestDescribe(t *testing.T) {
 		{t.Context(), errUnsupported, agent.ClassUnsupported},
 		{t.Context(), errors.Join(manifest.ErrInvalid, manifest.ErrNewer), agent.ClassUnsupported},
 		{t.Context(), errInTheWay, agent.ClassExists},
+		{t.Context(), errKept, agent.ClassExists},
 		{t.Context(), objectstore.ErrExists, agent.ClassExists},
 		{t.Context(), objectstore.ErrNoBucket, agent.ClassNoBucket},
 		{t.Context(), errNoBackup, agent.ClassNotFound},

@@ -122,26 +122,30 @@ func (t *run) saveNew(ctx context.Context, place manifest.Place) (*manifest.Stor
 	if err != nil {
 		return nil, err
 	}
-	var failures error
+	var failures, kept error
 	for _, source := range sources {
 		stored, err := t.saveFrom(ctx, client, source, place, options)
 		if err == nil {
 			return stored, nil
 		}
-		failures = errors.Join(failures, err)
+		if errors.Is(err, errKept) {
+			kept = err // one of these says enough
+		} else {
+			failures = errors.Join(failures, err)
+		}
 		if !memberFailed(err) || ctx.Err() != nil {
 			break
 		}
 		klog.FromContext(ctx).Info("Member failed, trying the next", "member", source.Name, "reason", err.Error())
 	}
-	return nil, failures
+	return nil, errors.Join(failures, kept)
 }
 
-// memberFailed is true if another member may do better. Where a snapshot is read too slowly
+// memberFailed is true if another member may do better, such as one that is not cut off. Where a snapshot is read too slowly
 // the store is to blame, and would make the next member's database grow, too.
 func memberFailed(err error) bool {
 	var fromEtcd *etcd.Error
-	return (errors.As(err, &fromEtcd) && !errors.Is(err, etcd.ErrGrown)) || errors.Is(err, snapshot.ErrCorrupt)
+	return (errors.As(err, &fromEtcd) && !errors.Is(err, etcd.ErrGrown)) || errors.Is(err, snapshot.ErrCorrupt) || errors.Is(err, errKept)
 }
 
 func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.Endpoint, place manifest.Place, options snapshot.Options) (*manifest.Stored, error) {
@@ -157,8 +161,17 @@ func (t *run) saveFrom(ctx context.Context, client *etcd.Client, source etcd.End
 	t.Progress.Begin("Save", stream.Size())
 	klog.FromContext(ctx).Info("Saving", "member", source.Name, "revision", stream.Revision, "confirmed", stream.Confirmed, "dataDiffers", stream.DataDiffers, "size", stream.Size())
 	if place.Layout == manifest.LayoutObject {
-		// The manifest of what is overwritten goes before it is.
-		options.OnChecked = func() error { return t.store.Delete(ctx, place.Layout.ManifestKey(place.Key)) }
+		next := t.describeSnapshot(stream, place, options, place.Key, snapshot.Sums{})
+		if err := t.mayReplace(ctx, next); err != nil {
+			return nil, err
+		}
+		options.OnChecked = func() error {
+			if err := t.mayReplace(ctx, next); err != nil {
+				return err // another transfer has stored a backup meanwhile
+			}
+			// The manifest of what is overwritten goes before it is.
+			return t.store.Delete(ctx, place.Layout.ManifestKey(place.Key))
+		}
 	}
 	put, err := t.putSnapshot(ctx, cancel, stream, place, options)
 	if err != nil {
