@@ -14,6 +14,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/job"
 )
 
@@ -71,17 +72,26 @@ func (o Observer) Observe(ctx context.Context, job *batchv1.Job, pods []*corev1.
 		switch {
 		case !HasStarted(job, pod):
 			s.Waiting, s.StepEnded = WaitingFor(pod), lastEnd(job, pod, now)
-		case pod.DeletionTimestamp == nil && pod.Status.PodIP != "":
-			progress, err := o.Progress.Of(ctx, pod.Status.PodIP)
-			if err != nil {
-				klog.FromContext(ctx).V(4).Info("The agent did not report its progress", "pod", klog.KObj(pod), "error", err)
-			}
-			s.Started, s.Progress = true, progress
+		case pod.DeletionTimestamp == nil:
+			s.Running = &planner.RunningPod{Name: pod.Name, Node: pod.Spec.NodeName, Since: lastStart(job, pod, now)}
+			s.Started, s.Progress = true, o.progress(ctx, pod)
 		default:
 			s.Started = true
 		}
 	}
 	return s
+}
+
+// progress asks the agent in a pod how far it has come; nil if it does not respond.
+func (o Observer) progress(ctx context.Context, pod *corev1.Pod) *v1beta2.TransferProgress {
+	if pod.Status.PodIP == "" {
+		return nil
+	}
+	progress, err := o.Progress.Of(ctx, pod.Status.PodIP)
+	if err != nil {
+		klog.FromContext(ctx).V(4).Info("The agent did not report its progress", "pod", klog.KObj(pod), "error", err)
+	}
+	return progress
 }
 
 // rejection returns why Kubernetes creates no pod for a Job; "" if that is unknown.

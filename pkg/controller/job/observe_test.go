@@ -144,6 +144,12 @@ func TestObserveReadsTheStateOfAJobFromItsPodsFirst(t *testing.T) {
 			p.DeletionTimestamp, p.Spec.NodeName = ptr.To(metav1.NewTime(epoch.Add(time.Minute-ago))), "n1"
 		}
 	}
+	on := func(name string, since time.Time) *planner.RunningPod {
+		return &planner.RunningPod{Name: name, Since: since}
+	}
+	startedAt := func(at time.Time) func(*corev1.Pod) {
+		return state(corev1.ContainerState{Running: &corev1.ContainerStateRunning{StartedAt: metav1.NewTime(at)}})
+	}
 	lost := &planner.LostNode{Since: epoch.Add(time.Minute), Message: "node n1 does not report the end of pod a, which Kubernetes deletes"}
 	for name, test := range map[string]struct {
 		job      *batchv1.Job
@@ -159,25 +165,27 @@ func TestObserveReadsTheStateOfAJobFromItsPodsFirst(t *testing.T) {
 		"it goes":                                     {newJob(func(j *batchv1.Job) { j.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }), nil, nil, planner.Job{Deleting: true}, "", false, 0},
 		"its next container has no image":             {steps(), []*corev1.Pod{newPod("a", beforeSave("ErrImagePull", epoch.Add(20*time.Second)), addressed)}, nil, planner.Job{PodMade: made, StepEnded: epoch.Add(20 * time.Second), Waiting: "ErrImagePull: m"}, "", false, 0},
 		"its node's clock is ahead":                   {steps(), []*corev1.Pod{newPod("a", beforeSave("ErrImagePull", epoch.Add(time.Hour)))}, nil, planner.Job{PodMade: made, Waiting: "ErrImagePull: m"}, "", false, 0},
-		"its next container is prepared":              {steps(), []*corev1.Pod{newPod("a", beforeSave("PodInitializing", epoch))}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"its next container is prepared":              {steps(), []*corev1.Pod{newPod("a", beforeSave("PodInitializing", epoch))}, nil, planner.Job{PodMade: made, Started: true, Running: on("a", made)}, "", false, 0},
 		"it is scheduled":                             {newJob(), []*corev1.Pod{newPod("a", waiting("ContainerCreating"))}, nil, planner.Job{PodMade: made}, "", false, 0},
 		"it is prepared":                              {newJob(), []*corev1.Pod{newPod("a", waiting("PodInitializing"))}, nil, planner.Job{PodMade: made}, "", false, 0},
 		"it has no image":                             {newJob(), []*corev1.Pod{newPod("a", waiting("ErrImagePull"))}, nil, planner.Job{PodMade: made, Waiting: "ErrImagePull: m"}, "", false, 0},
-		"it runs":                                     {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, nil, planner.Job{PodMade: made, Started: true, Progress: &v1beta2.TransferProgress{Bytes: 5}}, "", false, 1},
-		"it is unresponsive":                          {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, errors.New("x"), planner.Job{PodMade: made, Started: true}, "", false, 1},
-		"it has no address":                           {newJob(), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"it runs":                                     {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, nil, planner.Job{PodMade: made, Started: true, Running: on("a", made), Progress: &v1beta2.TransferProgress{Bytes: 5}}, "", false, 1},
+		"it is unresponsive":                          {newJob(), []*corev1.Pod{newPod("a", running, addressed)}, errors.New("x"), planner.Job{PodMade: made, Started: true, Running: on("a", made)}, "", false, 1},
+		"its container is younger":                    {newJob(), []*corev1.Pod{newPod("a", startedAt(epoch.Add(30*time.Second)))}, nil, planner.Job{PodMade: made, Started: true, Running: on("a", epoch.Add(30*time.Second))}, "", false, 0},
+		"its container is of the future":              {newJob(), []*corev1.Pod{newPod("a", startedAt(epoch.Add(time.Hour)))}, nil, planner.Job{PodMade: made, Started: true, Running: on("a", made)}, "", false, 0},
+		"it has no address":                           {newJob(), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true, Running: on("a", made)}, "", false, 0},
 		"it is being killed":                          {newJob(), []*corev1.Pod{newPod("a", running, addressed, deletedBefore(0))}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
 		"its pod is on a lost node":                   {newJob(), []*corev1.Pod{newPod("a", running, addressed, deletedBefore(reportGrace))}, nil, planner.Job{PodMade: made, Started: true, LostNode: lost}, "", false, 0},
 		"its Job fails on a lost node":                {newJob(condition(batchv1.JobFailureTarget, corev1.ConditionTrue)), []*corev1.Pod{newPod("a", running, deletedBefore(reportGrace))}, nil, planner.Job{PodMade: made, Started: true, LostNode: lost}, "", false, 0},
 		"its pod has its grace":                       {newJob(), []*corev1.Pod{newPod("a", running, deletedBefore(reportGrace-time.Second))}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
-		"one of its pods is on a lost node":           {newJob(), []*corev1.Pod{newPod("a", running, deletedBefore(reportGrace)), newPod("b", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"one of its pods is on a lost node":           {newJob(), []*corev1.Pod{newPod("a", running, deletedBefore(reportGrace)), newPod("b", running)}, nil, planner.Job{PodMade: made, Started: true, Running: on("b", made)}, "", false, 0},
 		"its pod ended before the node left":          {newJob(), []*corev1.Pod{newPod("a", phase(corev1.PodFailed), deletedBefore(time.Hour))}, nil, planner.Job{Started: true}, "a", false, 0},
 		"its pod has ended":                           {newJob(), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
 		"its pod has ended, and the Job has failed":   {newJob(failed), []*corev1.Pod{newPod("a", phase(corev1.PodFailed))}, nil, planner.Job{Started: true}, "a", false, 0},
 		"its pod is deleted":                          {newJob(failed), nil, nil, planner.Job{Started: true}, "", true, 0},
 		"its pod is deleted, and the Job is complete": {newJob(complete), nil, nil, planner.Job{Started: true}, "", true, 0},
-		"it has not failed":                           {newJob(condition(batchv1.JobFailed, corev1.ConditionFalse)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
-		"it is suspended":                             {newJob(condition(batchv1.JobSuspended, corev1.ConditionTrue)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true}, "", false, 0},
+		"it has not failed":                           {newJob(condition(batchv1.JobFailed, corev1.ConditionFalse)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true, Running: on("a", made)}, "", false, 0},
+		"it is suspended":                             {newJob(condition(batchv1.JobSuspended, corev1.ConditionTrue)), []*corev1.Pod{newPod("a", running)}, nil, planner.Job{PodMade: made, Started: true, Running: on("a", made)}, "", false, 0},
 	} {
 		progress := &asked{fail: test.fails}
 		got := Observer{Objects: &api{fails: test.fails}, Progress: progress}.Observe(t.Context(), test.job, test.pods, epoch.Add(time.Minute))

@@ -160,6 +160,18 @@ func lastEnd(job *batchv1.Job, pod *corev1.Pod, now time.Time) time.Time {
 	return last
 }
 
+// lastStart returns when the newest container of the Job started; when the pod was created, if no container is newer. A time
+// of the future comes from a wrong clock of the node.
+func lastStart(job *batchv1.Job, pod *corev1.Pod, now time.Time) time.Time {
+	last := pod.CreationTimestamp.Time
+	for _, c := range Containers(job, pod) {
+		if run := c.State.Running; run != nil && run.StartedAt.After(last) && !run.StartedAt.After(now) {
+			last = run.StartedAt.Time
+		}
+	}
+	return last
+}
+
 // WaitingFor says why a pod does not start, as far as Kubernetes knows.
 func WaitingFor(pod *corev1.Pod) string {
 	if reason, message, is := resources.Unscheduled(pod); is {

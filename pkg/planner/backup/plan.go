@@ -189,8 +189,37 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	case !j.Started:
 		plan.RequeueAfter = startPeriod
 		plan.Wait = j.Unstarted()
+	default:
+		plan.Wait = o.unending(j)
 	}
 	return plan, true
+}
+
+// unending returns what a user can do about a Job that runs for longer than its transfer takes, while its agent does not
+// respond; nil if there is no such reason. Its pod may have no end: on a lost node whose taint it tolerates, or in a call of
+// a disk that does not return. Only a user can tell that from a slow transfer that the controller cannot reach.
+func (o *Observed) unending(j *Job) *Wait {
+	pod := j.Running
+	if !j.IsUnresponsive() || o.Now.Sub(pod.Since) < o.longest() {
+		return nil
+	}
+	remedy := fmt.Sprintf("restart that node, or make sure that it is off, then delete the Job: kubectl delete job %s -n %s", j.Name, o.Backup.Namespace)
+	if j.SharesKey {
+		remedy = fmt.Sprintf("the pod may still write under the name that the next attempt stores at: make sure that the node is off, then delete the pod: "+
+			"kubectl delete pod %s -n %s --force", pod.Name, o.Backup.Namespace)
+	}
+	return &Wait{Reason: ReasonJobNotEnding, Message: fmt.Sprintf("Job %s does not end: its pod %s on node %s has run since %s, and its agent does not respond. "+
+		"If the log of the pod shows nothing new, %s. Another attempt follows", j.Name, pod.Name, pod.Node, pod.Since.UTC().Format(time.RFC3339), remedy)}
+}
+
+// longest is how long a container of an attempt may run before that is a reason to wait. It may store the snapshot and read
+// it back.
+func (o *Observed) longest() time.Duration {
+	size := o.Backup.Status.SnapshotSize
+	if p := o.Backup.Status.Progress; p != nil {
+		size = max(size, p.TotalBytes)
+	}
+	return max(Waits[ReasonJobNotEnding].Patience(2*size), time.Duration(o.policy().TimeoutInSecond)*time.Second)
 }
 
 // begin makes the first attempt for a scheduled time.

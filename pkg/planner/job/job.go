@@ -69,9 +69,23 @@ type Job struct {
 	Deleting bool
 	// LostNode is where its pods were; nil while one of them may still report its end.
 	LostNode *LostNode
+	// Running is its pod that has started and that Kubernetes does not delete; nil if there is none.
+	Running *RunningPod
 	// Progress of a running transfer, if it is known.
 	Progress *v1beta2.TransferProgress
 }
+
+// RunningPod is a pod whose containers run.
+type RunningPod struct {
+	Name, Node string
+	// Since is when its newest container started.
+	Since time.Time
+}
+
+// IsUnresponsive is true if a container runs whose agent does not report its progress. An agent that responds ends by itself
+// once nothing moves. One that does not respond is behind a network policy, between two containers, or without an end: on a
+// lost node, or in a call of a disk that does not return.
+func (j *Job) IsUnresponsive() bool { return j.Running != nil && j.Progress == nil }
 
 // IsLate is true if Kubernetes has had its time to start the pod, or the next container in it.
 func (j *Job) IsLate(now time.Time) bool {
