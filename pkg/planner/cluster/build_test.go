@@ -42,7 +42,7 @@ var testNow = time.Date(2026, 1, 2, 3, 4, 5, 0, time.UTC)
 //	learner unstarted unmanaged   what it is to etcd
 //	old                          a member of the etcd that the cluster takes over; it has no pod
 //	sick unknown noleader        whether it serves
-//	nopod notready restarting down terminating finished theirs outdated stale unasked neverran needsnew policy    its pod
+//	nopod notready restarting down terminating overdue finished theirs outdated stale unasked neverran needsnew policy    its pod
 //	leaving routed              whether clients are sent away from it, and still led to it
 //	claim deadclaim              its volume
 //	away=…                      for how many minutes it could not come back by itself
@@ -217,7 +217,9 @@ func member(t *testing.T, id uint64, name, marks string) (Member, *Pod, *PVC, bo
 		case "nopod":
 			p, m.Health, m.Reason, m.Version = nil, Unhealthy, ReasonNoPod, ""
 		case "terminating":
-			p.Terminating = true // for so long that nothing waits for its container
+			p.Terminating, p.EndsBy = true, testNow // for so long that nothing waits for its container
+		case "overdue":
+			p.Terminating, p.EndsBy = true, testNow.Add(-time.Hour)
 		case "away": // minutes
 			minutes, err := strconv.Atoi(value)
 			if err != nil {

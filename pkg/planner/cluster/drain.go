@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
 )
 
 // drain takes a voter that serves out of the client Service before it restarts or is
@@ -118,6 +119,8 @@ func drainBeforeRemoval(now time.Time, q quorum, m *Member, reason RemoveReason)
 			"the client Service still leads to member "+m.Name+", which is about to be removed", noActionNeeded), true
 	case m.Health != Healthy || q.countServingWithout(m) < diagnosis.Quorum(voters):
 		return Plan{}, false
+	case pod.Terminating && recovery.IsEndOverdue(now, pod.EndsBy):
+		return Plan{}, false // its node does not end it: the removal does, because the others are a quorum
 	case pod.Terminating:
 		return wait(recheckWaiting, ReasonWaitingForPod,
 			"member "+m.Name+" is ending the requests of its clients", noActionNeeded), true

@@ -25,7 +25,7 @@ func prepareLog(o *Observed, low *version.Version) Plan {
 	minor := low.Minor()
 	plan := wait(recheckQuorum, ReasonPreparingLog,
 		fmt.Sprintf("members of 3.%d cannot read log entries of members before 3.%d: the log is advanced past them first", minor+1, minor),
-		noActionNeeded+fmt.Sprintf(" Every member must serve. If one ends at a flag that 3.%d does not know, declare the version and that flag again when the cluster serves without them.", minor))
+		noActionNeeded+" Every member must serve."+remedyOfNewFlag(minor))
 	if !o.Etcd.Linearizable {
 		return plan
 	}
@@ -53,6 +53,11 @@ func prepareLog(o *Observed, low *version.Version) Plan {
 		plan.RequeueAfter = recheckNow
 	}
 	return plan
+}
+
+// remedyOfNewFlag is for a member that gets a declared flag before the declared version, and may end at it.
+func remedyOfNewFlag(minor uint) string {
+	return fmt.Sprintf(" If one ends at a flag that 3.%d does not know, declare the version and that flag again when the cluster serves without them.", minor)
 }
 
 // logDistance is how far the log must go on until no member needs the entries before. Members that run keep as much

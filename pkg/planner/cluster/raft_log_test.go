@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"strings"
 	"testing"
 	"time"
 
@@ -101,6 +102,21 @@ func TestPrepareLog(t *testing.T) {
 		got := Decide(o).Actions[0].(RecordBootstrap)
 		if got.Log.Readable != (want > 0) || got.Log.Minor != want || (want > 0 && got.Log.ClusterID != "c0ffee") {
 			t.Errorf("a cluster that is born on %s: %+v", version, got)
+		}
+	}
+}
+
+// TestRemedyOfNewFlag: the next member gets a declared flag before the declared version while the log is prepared. If it
+// ends, the wait says what may be the cause.
+func TestRemedyOfNewFlag(t *testing.T) {
+	for members, want := range map[string]bool{
+		"a:stale b:stale c:learner,down,ends=1": true,
+		"a:stale b:stale c:learner,down":        false,
+		"a b c:learner,down,ends=1":             false,
+	} {
+		plan := Decide(observed(t, 3, members, wants("3.7.0"), logIs(resources.LogRecord{ClusterID: "c0ffee", Minor: 6, Index: 100}, 120)))
+		if plan.Rule != RuleJoining || plan.Wait == nil || strings.Contains(plan.Wait.Remedy, "declare the version and that flag again") != want {
+			t.Errorf("%s: rule %v, %+v, want the remedy: %t", members, plan.Rule, plan.Wait, want)
 		}
 	}
 }

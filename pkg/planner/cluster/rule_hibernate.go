@@ -3,13 +3,26 @@
 
 package cluster
 
+import (
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+	"github.com/etcd-operator/etcd-operator/pkg/planner/recovery"
+)
+
 // ruleHibernate deletes the pods of a cluster of size 0. Members and PVCs stay. It needs no
 // quorum: data on a PVC is not lost, and a member without a PVC is never touched.
 func ruleHibernate(o *Observed) (Plan, bool) {
 	if desiredSize(o.Cluster) != 0 {
 		return Plan{}, false
 	}
-	return Plan{Actions: deleteHibernated(o)}, true
+	plan := Plan{Actions: deleteHibernated(o)}
+	for i := range o.Pods {
+		if p := &o.Pods[i]; p.Owned && p.Terminating && recovery.IsEndOverdue(o.Now, p.EndsBy) {
+			plan.RequeueAfter = recheckSteady
+			plan.Wait = &Wait{ReasonWaitingForPod, "spec.size is 0, and a member may still serve: " + diagnosis.MissingEnd(p.Name, p.Node), "Bring the node back. " + diagnosis.ConfirmNodeOff}
+			break
+		}
+	}
+	return plan, true
 }
 
 // deleteHibernated deletes the pods that have a PVC.

@@ -68,7 +68,11 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		// so this member will never join.
 		return removeUnstarted(o, m, RemovePeersDiffer), true
 	default:
-		return waitForPod(o.Cluster, pod, recheckCatchUp, Wait{ReasonWaitingForMember, "member " + m.Name + " joins and does not serve yet", noActionNeeded}), true
+		plan := waitForPod(o.Cluster, pod, recheckCatchUp, Wait{ReasonWaitingForMember, "member " + m.Name + " joins and does not serve yet", noActionNeeded})
+		if made := parse(pod.Version); made != nil && pod.RestartCount > 0 && isSplit(o) {
+			plan.Wait.Remedy += remedyOfNewFlag(made.Minor())
+		}
+		return plan, true
 	}
 }
 

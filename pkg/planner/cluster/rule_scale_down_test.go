@@ -13,6 +13,7 @@ func TestRuleScaleDown(t *testing.T) {
 		{"a removal waits until the Service does not lead to the member", 3, "a b c d e:leaving,routed", nil, "scale-down: wait WaitingForService"},
 		{"the pod of a member to remove is deleted first, which ends its open requests", 3, "a b c d e:leaving", nil, "scale-down: DrainPod e"},
 		{"a removal waits while the member serves", 3, "a b c d e:leaving,terminating", nil, "scale-down: wait WaitingForPod"},
+		{"a removal does not wait for a node that does not end the pod", 3, "a b c d e:leaving,overdue", nil, "scale-down: RemoveMember e ScaleDown"},
 		{"a removal waits until the container has ended", 3, "a b c d e:leaving,stopping,sick", nil, "scale-down: wait WaitingForPod"},
 		{"the member is removed when its container has ended", 3, "a b c d e:leaving,stopping,down", nil, "scale-down: RemoveMember e ScaleDown"},
 		{"the member is removed after some time, if no kubelet reports the end of its container", 3, "a b c d e:leaving,terminating,sick", nil, "scale-down: RemoveMember e ScaleDown"},
