@@ -74,14 +74,6 @@ from_single() {
   echo "done; $copy is a copy of the objects, and the PVC etcd-operator-apiserver-data has them in etcd-moved"
 }
 
-# is_single: the API server that is installed keeps its objects on its own PVC.
-is_single() {
-  case $(k get deployment etcd-operator-apiserver --ignore-not-found -o jsonpath='{.spec.template.spec.containers[0].args}') in
-  *--embedded-etcd-dir=*) ;;
-  *) return 1 ;;
-  esac
-}
-
 # filled: an earlier to-single has filled the PVC of the single API server.
 filled() { [ "$(marked to-single)" = filled ]; }
 

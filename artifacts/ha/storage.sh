@@ -267,7 +267,6 @@ fill_single() {
 
 restore_single() {
   [ -s "$1" ] || fail "$1 does not exist or is empty"
-  if has_members; then fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore"; fi
   can_start
   stop
   fill_single "$1"
@@ -277,6 +276,40 @@ restore_single() {
 }
 
 has_members() { k get statefulset etcd-operator-storage >/dev/null 2>&1; }
+
+# installed: where the installed API servers keep the objects: "single", "members", "external", or nothing without them.
+installed() {
+  args=$(k get deployment etcd-operator-apiserver --ignore-not-found -o jsonpath='{.spec.template.spec.containers[*].args}') ||
+    fail "the Deployment etcd-operator-apiserver cannot be read"
+  case $args in
+  '') return ;;
+  *--embedded-etcd-dir=*) echo single && return ;;
+  esac
+  servers=$(k get configmap etcd-operator-apiserver-storage --ignore-not-found -o jsonpath='{.data.servers}') ||
+    fail "the ConfigMap etcd-operator-apiserver-storage cannot be read"
+  case "$args $servers" in
+  *//etcd-operator-storage-0.*) echo members ;;
+  *) echo external ;;
+  esac
+}
+
+# is_single: the API server that is installed keeps its objects on its own PVC.
+is_single() {
+  kept=$(installed) || exit 1
+  [ "$kept" = single ]
+}
+
+# fits COMMAND: ends the script if the command would fill a storage that the API servers do not use. Without a Deployment it
+# goes on: an attempt that was ended may have deleted it.
+fits() {
+  kept=$(installed)
+  case "$1 $kept" in
+  *" external") fail "the API servers keep the objects in an etcd of your own (ConfigMap etcd-operator-apiserver-storage), and nothing was changed: artifacts/ha/README.md, \"An etcd of your own\", says how objects come there" ;;
+  "restore single") fail "a single API server keeps the objects, and nothing was changed: use storage.sh restore-single" ;;
+  # Members that the API servers do not use any more have been deleted.
+  "restore-single "*) if has_members; then fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore"; fi ;;
+  esac
+}
 
 # replace FILE: stops the programs and the members, and fills the members.
 replace() {
@@ -295,6 +328,9 @@ restore() {
   started
 }
 
+case "${1:-} $#" in
+"from-single 1" | "to-single 1" | "restore 2" | "restore-single 2") fits "$1" ;;
+esac
 case "${1:-} $#" in
 "from-single 1") from_single ;;
 "to-single 1") to_single ;;

@@ -14,7 +14,7 @@ import (
 
 // kubectl is a kubectl of an installation of artifacts/ha. The members in SERVING read through a quorum, and exec runs its
 // command here, with the volumes below ROOT. A call whose arguments contain CUT fails, and CALLS lists the others. The
-// files below ROOT say what kubectl get prints of API servers, of the PVC of a single one, and of pods that wait.
+// files below ROOT say what kubectl get prints of API servers and their storage, of the PVC of a single one, and of pods that wait.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$CALLS"
 case "$*" in
@@ -41,7 +41,8 @@ case "$*" in
 *waiting.reason*) cat "$ROOT/waiting" ;;
 *"get pods -l app.kubernetes.io/name=etcd-operator-apiserver,"*) cat "$ROOT/apiservers" || true ;;
 *"get deployment etcd-operator-controller"*) cat "$ROOT/controller" ;;
-*"get deployment etcd-operator-apiserver "*.args*) cat "$ROOT/deployment" || true ;;
+*"get deployment etcd-operator-apiserver "*.args*) [ ! -e "$ROOT/deployment" ] || cat "$ROOT/deployment" ;;
+*"get configmap etcd-operator-apiserver-storage "*) [ ! -e "$ROOT/servers" ] || cat "$ROOT/servers" ;;
 *"get statefulset"*) [ ! -e "$ROOT/without-members" ] ;;
 
 *"get pvc etcd-operator-apiserver-data"*"-o name") echo persistentvolumeclaim/etcd-operator-apiserver-data ;;
