@@ -153,6 +153,7 @@ var roles = []role{
 	{"patch-backups", rules(ofGroup("patch", "etcdbackups")), []try{
 		{do: "PATCH etcdbackups/series", body: `{"spec":{"backupPolicy":{"suspend":true}}}`, code: 200},
 		{do: "PATCH etcdbackups/series", body: `{"spec":{"s3":{"endpoint":"https://evil.example.com"}}}`, code: 403, says: "spec.s3.awsSecret"},
+		{do: "PATCH etcdbackups/series", body: `{"spec":{"job":{"annotations":{"sidecar.istio.io/userVolumeMount":"[]"}}}}`, code: 403, says: "spec.s3.awsSecret"},
 		{do: "PATCH etcdbackups/good", body: `{"spec":{"serviceAccountName":"mover"}}`, code: 403, says: "spec.serviceAccountName"},
 	}},
 	{"delete-backups", rules(ofGroup("delete", "etcdbackups", "etcdrestores")), []try{
@@ -165,6 +166,7 @@ var roles = []role{
 		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backup":{"name":"good"},"decryption":{"ageIdentitiesSecret":"store"}}}`, code: 403, says: "spec.decryption.ageIdentitiesSecret"},
 		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backup":{"name":"good"},"serviceAccountName":"mover"}}`, code: 403, says: "spec.serviceAccountName"},
 		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backup":{"name":"good"},"job":{"env":[{"name":"HTTP_PROXY","value":"http://x:1"}]}}}`, code: 422, says: "spec.job.env"},
+		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backup":{"name":"good"},"job":{"annotations":{"a":"b"}}}}`, code: 422, says: "spec.job.annotations"},
 		{do: "POST etcdrestores", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"backupStorageType":"PersistentVolumeClaim","persistentVolumeClaim":{"claimName":"mine"}}}`, code: 403, says: "create etcdbackups"},
 		{do: "POST etcdclusters/owned/restore", body: "{}", code: 403},
 	}},

@@ -5360,7 +5360,7 @@ func schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref common.ReferenceCallback) comm
 					},
 					"job": {
 						SchemaProps: spec.SchemaProps{
-							Description: "job says where and how the pods run that check the backup; its env is also that of the container that fetches the data. Absent: that of backup, or else that of spec.backup of the cluster. With backup, the env is always that of backup.",
+							Description: "job says where and how the pods run that check the backup; its env is also that of the container that fetches the data. Absent: that of backup, or else that of spec.backup of the cluster. With backup, env, labels and annotations are always those of backup.",
 							Ref:         ref(v1beta2.JobPolicy{}.OpenAPIModelName()),
 						},
 					},

@@ -13,11 +13,14 @@ import (
 
 // TestJobOfARestore: the restore's own job comes first, then that of the EtcdBackup, then that
 // of the cluster. Proxies reach the container that fetches the data, too. With an EtcdBackup, which names the Secrets, the
-// proxies are those of the EtcdBackup only.
+// proxies, labels and annotations are those of the EtcdBackup only.
 func TestJobOfARestore(t *testing.T) {
 	t.Parallel()
 	proxy := func(name string) *v1beta2.JobPolicy {
-		return &v1beta2.JobPolicy{PriorityClassName: "low", Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: name}}}
+		return &v1beta2.JobPolicy{
+			PriorityClassName: "low", Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: name}},
+			Labels: map[string]string{"of": name}, Annotations: map[string]string{"of": name},
+		}
 	}
 	ofRestore := func(o *Observed) { o.Restore.Spec.Job = proxy("restore") }
 	ofBackup := func(o *Observed) { o.Backup.Spec.Job = proxy("backup") }
@@ -44,6 +47,9 @@ func TestJobOfARestore(t *testing.T) {
 			got := ""
 			if check.Job != nil && len(check.Job.Env) > 0 {
 				got = check.Job.Env[0].Value
+			}
+			if use := check.Job.OnlySecretUse(); use.Labels["of"] != test.want || use.Annotations["of"] != test.want {
+				t.Errorf("the pod has labels %v and annotations %v; want those of %q", use.Labels, use.Annotations, test.want)
 			}
 			fetched := ""
 			if len(check.Place.Env) > 0 {

@@ -50,16 +50,18 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 }
 
 // jobPolicy says where and how the pods of the restore run: what the restore says, else what
-// the EtcdBackup says that is restored, else what the cluster says of its backups. The environment is that of the EtcdBackup
-// that is restored, if there is one: proxies decide where its Secrets go, and its author had to have the right to these.
+// the EtcdBackup says that is restored, else what the cluster says of its backups. What decides where the Secrets of an
+// EtcdBackup go is that of this EtcdBackup: its author had to have the right to these Secrets.
 func (o *Observed) jobPolicy() *v1beta2.JobPolicy {
 	policy := o.chosenPolicy().DeepCopy()
-	if policy != nil && o.Restore.Spec.Backup != nil {
-		policy.Env = nil
-		if o.Backup != nil && o.Backup.Spec.Job != nil {
-			policy.Env = o.Backup.Spec.Job.DeepCopy().Env
-		}
+	if policy == nil || o.Restore.Spec.Backup == nil {
+		return policy
 	}
+	var ofBackup *v1beta2.JobPolicy
+	if o.Backup != nil {
+		ofBackup = o.Backup.Spec.Job
+	}
+	policy.SetSecretUse(ofBackup)
 	return policy
 }
 

@@ -63,7 +63,7 @@ type RestoreSpec struct {
 
 	// job says where and how the pods run that check the backup; its env is also that of
 	// the container that fetches the data. Absent: that of backup, or else that of
-	// spec.backup of the cluster. With backup, the env is always that of backup.
+	// spec.backup of the cluster. With backup, env, labels and annotations are always those of backup.
 	Job *JobPolicy `json:"job,omitempty" protobuf:"bytes,20,opt,name=job"`
 }
 

@@ -73,8 +73,15 @@ func validateRestoredFrom(spec *v1beta2.RestoreSpec, path *field.Path) field.Err
 	if from.storageType != "" {
 		errs = append(errs, forbidden(from.storageTypePath, one))
 	}
-	if spec.Job != nil && len(spec.Job.Env) > 0 {
-		errs = append(errs, forbidden(path.Child("job", "env"), "may not be set together with backup, because its Secrets go through the proxies of the EtcdBackup; remove it, or set spec.job.env of the EtcdBackup"))
+	use := spec.Job.OnlySecretUse()
+	for _, f := range []struct {
+		name string
+		set  bool
+	}{{"labels", len(use.Labels) > 0}, {"annotations", len(use.Annotations) > 0}, {"env", len(use.Env) > 0}} {
+		if f.set {
+			errs = append(errs, forbidden(path.Child("job", f.name),
+				"may not be set together with backup, because it decides where the Secrets of the EtcdBackup go; remove it, or set spec.job.%s of the EtcdBackup", f.name))
+		}
 	}
 	for _, f := range from.fields() {
 		if f.set {

@@ -80,6 +80,9 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 		{"a proxy, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Job: &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://mine"}}},
 		}}, []string{"spec.encryption", `Secret "recipients"`}},
+		{"an annotation, with the right to create backups only", []string{"create etcdbackups", "use secrets pull"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
+			Job: &v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, ImagePullSecrets: cluster.Spec.Backup.Job.ImagePullSecrets},
+		}}, []string{`Secret "recipients"`}},
 		{"a verification with the image of etcd, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Verify: v1beta2.VerificationRestore,
 		}}, []string{`ServiceAccount "mover"`}},

@@ -89,13 +89,17 @@ func proofUses(path *field.Path, verify v1beta2.Verification, account, repositor
 	return []use{{needs: []Need{accountNeed(path.Child("serviceAccountName"), account)}, context: []any{verify, account, repository}}}
 }
 
-// jobUse keeps the fields that decide where a Secret is used, or that name one: the environment,
-// which can set proxies, and the pull secrets.
+// jobUse keeps the fields that decide where the content of a Secret goes, or that name one: the pull secrets.
 func jobUse(job *v1beta2.JobPolicy) *v1beta2.JobPolicy {
-	if job == nil || len(job.Env) == 0 && len(job.ImagePullSecrets) == 0 {
+	if job == nil {
 		return nil
 	}
-	return &v1beta2.JobPolicy{Env: job.Env, ImagePullSecrets: job.ImagePullSecrets}
+	use := job.OnlySecretUse()
+	use.ImagePullSecrets = job.ImagePullSecrets
+	if equality.Semantic.DeepEqual(use, v1beta2.JobPolicy{}) {
+		return nil
+	}
+	return &use
 }
 
 func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {

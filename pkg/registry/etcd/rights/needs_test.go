@@ -233,24 +233,39 @@ func TestGiven(t *testing.T) {
 	}
 }
 
-// TestNeedsOfAJob: proxies decide where the credentials of a store go, so Needs
-// contains them; fields that only decide where a pod runs are not in it.
+// TestNeedsOfAJob: proxies, labels and annotations decide where the credentials of a store go, and pull Secrets name
+// credentials, so that they count. Fields that only decide where a pod runs do not, nor do empty ones.
 func TestNeedsOfAJob(t *testing.T) {
 	t.Parallel()
-	with := func(job v1beta2.JobPolicy) *v1beta2.EtcdBackup {
-		return s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.Job = &job })
-	}
-	old := s3Backup()
+	annotated := &v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}}
 	for name, test := range map[string]struct {
-		job  v1beta2.JobPolicy
-		want int
+		job, old *v1beta2.JobPolicy
+		want     int
 	}{
-		"place":       {v1beta2.JobPolicy{NodeSelector: map[string]string{"disk": "fast"}, PriorityClassName: "low"}, 0},
-		"proxy":       {v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://x"}}}, 1},
-		"pull secret": {v1beta2.JobPolicy{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}, 2},
+		"place":              {&v1beta2.JobPolicy{NodeSelector: map[string]string{"disk": "fast"}, PriorityClassName: "low"}, nil, 0},
+		"proxy":              {&v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://x"}}}, nil, 1},
+		"annotation":         {annotated, nil, 1},
+		"label":              {&v1beta2.JobPolicy{Labels: map[string]string{"a": "b"}}, nil, 1},
+		"another annotation": {&v1beta2.JobPolicy{Annotations: map[string]string{"a": "c"}}, annotated, 1},
+		"no annotation":      {nil, annotated, 1},
+		"same annotation":    {&v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, Labels: map[string]string{}, Env: []corev1.EnvVar{}}, annotated, 0},
+		"pull secret":        {&v1beta2.JobPolicy{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}, nil, 2},
+		"nothing":            {&v1beta2.JobPolicy{}, nil, 0},
+		"empty fields": {&v1beta2.JobPolicy{
+			Labels: map[string]string{}, Annotations: map[string]string{}, Env: []corev1.EnvVar{}, ImagePullSecrets: []corev1.LocalObjectReference{},
+		}, nil, 0},
 	} {
-		if got := NeedsOf(with(test.job), old); len(got) != test.want {
+		backup := func(job *v1beta2.JobPolicy) *v1beta2.EtcdBackup {
+			return s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.Job = job })
+		}
+		if got := NeedsOf(backup(test.job), backup(test.old)); len(got) != test.want {
 			t.Errorf("%s: %+v", name, got)
+		}
+		cluster := func(job *v1beta2.JobPolicy) *v1beta2.EtcdCluster {
+			return tlsCluster(func(s *v1beta2.ClusterSpec) { s.Backup.ServiceAccountName, s.Backup.Job = "", job })
+		}
+		if got := NeedsOf(cluster(test.job), cluster(test.old)); len(got) != test.want {
+			t.Errorf("%s of a cluster: %+v", name, got)
 		}
 	}
 }

@@ -38,7 +38,7 @@ type RestoreSpecApplyConfiguration struct {
 	ServiceAccountName *string `json:"serviceAccountName,omitempty"`
 	// job says where and how the pods run that check the backup; its env is also that of
 	// the container that fetches the data. Absent: that of backup, or else that of
-	// spec.backup of the cluster. With backup, the env is always that of backup.
+	// spec.backup of the cluster. With backup, env, labels and annotations are always those of backup.
 	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
 }
 
