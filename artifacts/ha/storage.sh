@@ -303,11 +303,13 @@ is_single() {
 # goes on: an attempt that was ended may have deleted it.
 fits() {
   kept=$(installed)
-  case "$1 $kept" in
-  *" external") fail "the API servers keep the objects in an etcd of your own (ConfigMap etcd-operator-apiserver-storage), and nothing was changed: artifacts/ha/README.md, \"An etcd of your own\", says how objects come there" ;;
-  "restore single") fail "a single API server keeps the objects, and nothing was changed: use storage.sh restore-single" ;;
-  # Members that the API servers do not use any more have been deleted.
-  "restore-single "*) if has_members; then fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore"; fi ;;
+  members=
+  if has_members; then members=members; fi
+  case "$1 $kept $members" in
+  *" external "*) fail "the API servers keep the objects in an etcd of your own (ConfigMap etcd-operator-apiserver-storage), and nothing was changed: artifacts/ha/README.md, \"An etcd of your own\", says how objects come there" ;;
+  "restore single ") fail "a single API server keeps the objects, and nothing was changed: use storage.sh restore-single" ;;
+  restore*" single members") fail "a single API server is installed, and the StatefulSet etcd-operator-storage exists. Nothing was changed. To complete a move, run storage.sh to-single, then restore-single; or apply artifacts/ha again, then run storage.sh restore" ;;
+  "restore-single "*" members") fail "the StatefulSet etcd-operator-storage exists: this installation is artifacts/ha; use storage.sh restore" ;;
   esac
 }
 
