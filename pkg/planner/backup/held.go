@@ -59,16 +59,17 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 	return slices.DeleteFunc(slices.Compact(held), func(uri string) bool { return uri == "" })
 }
 
-// lossHold is how long the newest backup from before a recovery is held. The member that the cluster went on from may have
-// lost writes which only that backup has, and a backup follows the recovery at once. So a user has a week to look.
+// lossHold is how long backups from before a recovery or a restore are held. The member that the cluster went on from may
+// have lost writes which only a backup has. After a restore the user may have to try an earlier one. And a backup follows
+// each of them at once, which would take the place of the oldest. So a user has a week to look.
 const lossHold = 7 * 24 * time.Hour
 
-// beforeLoss returns the good backups of b from before the recovery of its cluster from a survivor, down to one that a quorum
-// confirmed: those after that may be of the survivor. There are none if there was no such recovery of late. After a
-// restore the user has said which data counts, and the pre-restore backup has the other.
+// beforeLoss returns the good backups of b from before the last recovery or restore of its cluster; none if there was none
+// of late. Those from before a recovery go down to one that a quorum confirmed: those after that may be of the survivor.
+// Before a restore all of them count: each may be the next to try.
 func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []string {
 	r := c.Status.Recovery
-	if r == nil || r.Trigger == v1beta2.RecoveryTriggerRestore || r.Phase == v1beta2.RecoveryPhaseAbandoned ||
+	if r == nil || r.Phase == v1beta2.RecoveryPhaseAbandoned ||
 		resources.SourceOf(b) != c.Name || r.CompletionTime != nil && now.Sub(r.CompletionTime.Time) > lossHold {
 		return nil
 	}
@@ -78,7 +79,7 @@ func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []
 		if !before && !s.mayBeEarlier {
 			continue
 		}
-		if uris = append(uris, s.uri); before && s.isLast() {
+		if uris = append(uris, s.uri); before && s.isLast() && r.Trigger != v1beta2.RecoveryTriggerRestore {
 			break
 		}
 	}
