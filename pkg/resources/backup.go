@@ -150,6 +150,9 @@ func BackupJob(b *v1beta2.EtcdBackup, run BackupRun) (*batchv1.Job, error) {
 		},
 	}
 	useJobPolicy(job, b.Spec.Job)
+	if run.Cluster != nil && b.Spec.StorageType == v1beta2.BackupStorageTypePersistentVolumeClaim {
+		preferRecoveryNode(&job.Spec.Template.Spec, run.Cluster.Name)
+	}
 	var without []string
 	if run.proves(b) {
 		without = append(without, ContainerRestore) // it runs the image that the cluster names, and talks to no store

@@ -8,6 +8,7 @@ import (
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
@@ -47,6 +48,24 @@ func useJobPolicy(job *batchv1.Job, policy *v1beta2.JobPolicy) {
 		}
 		container.Resources = mergedResources(container.Resources, policy.Resources)
 	}
+}
+
+// preferRecoveryNode prefers the node of the hidden recovery pod of a cluster, in addition to what the user prefers. That
+// pod keeps the PVC that a restore reads mounted, and a PVC with the mode ReadWriteOnce can be mounted on one node at a
+// time. The recovery may wait for this very backup. Another node stays possible: usually no such pod exists, and another
+// PVC is mounted anywhere.
+func preferRecoveryNode(pod *corev1.PodSpec, cluster string) {
+	if pod.Affinity == nil {
+		pod.Affinity = &corev1.Affinity{}
+	}
+	if pod.Affinity.PodAffinity == nil {
+		pod.Affinity.PodAffinity = &corev1.PodAffinity{}
+	}
+	preferred := &pod.Affinity.PodAffinity.PreferredDuringSchedulingIgnoredDuringExecution
+	*preferred = append(*preferred, corev1.WeightedPodAffinityTerm{Weight: 100, PodAffinityTerm: corev1.PodAffinityTerm{
+		LabelSelector: &metav1.LabelSelector{MatchLabels: RecoveryLabels(cluster)},
+		TopologyKey:   corev1.LabelHostname,
+	}})
 }
 
 // addEnv adds the variables of a user that a container does not have.
