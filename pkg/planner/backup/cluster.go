@@ -248,10 +248,10 @@ func (o *ClusterObserved) judge(b *v1beta2.EtcdBackup, last *v1beta2.LastBackup)
 }
 
 // whyFailed is true if the newest attempt that has ended failed. The phase and the reason are about the next attempt while
-// that runs, and it has stored nothing yet.
+// that runs, and it has stored nothing yet. They are about an attempt that the controller ended itself, too.
 func whyFailed(b *v1beta2.EtcdBackup) (failed bool, why string) {
-	if c := meta.FindStatusCondition(b.Status.Conditions, ConditionSucceeded); c != nil && c.Status == metav1.ConditionFalse {
-		return true, c.Message
+	if c := meta.FindStatusCondition(b.Status.Conditions, ConditionSucceeded); c != nil {
+		return c.Status == metav1.ConditionFalse, c.Message
 	}
 	return b.Status.Phase == v1beta2.BackupPhaseFailed, b.Status.Reason
 }

@@ -82,6 +82,15 @@ func TestHeld(t *testing.T) {
 		"the last before a recovery, by a clock that was ahead, and the one before": {spec: named("x", nil), clock: map[int64]float64{3: 4.5}, want: "2 3", recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
 		}},
+		"all from before a restore: each may be the next to try": {spec: named("x", nil), want: "1 2 3", recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
+		"a restore that was abandoned": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseAbandoned, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
+		"a restore of long ago": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(4)),
+		}},
 		"a recovery of long ago": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(4)),
 		}},
@@ -247,7 +256,9 @@ func TestJobThatEndangersAHeldBackup(t *testing.T) {
 			if !test.ended {
 				return
 			}
-			s.condition(ConditionSucceeded, metav1.ConditionFalse, ReasonRestoreBegan)
+			if plan.Record.Reason != ReasonRestoreBegan {
+				t.Errorf("the outcome is %+v", plan.Record)
+			}
 			if plan = s.step(); len(plan.Delete) != 1 || len(s.Jobs) != 0 {
 				t.Fatalf("the Job is not deleted: %+v", plan)
 			}
@@ -256,6 +267,58 @@ func TestJobThatEndangersAHeldBackup(t *testing.T) {
 			if plan = s.step(); plan.Record != nil {
 				t.Errorf("the next attempt is ended, too: %+v", plan.Record)
 			}
+		})
+	}
+}
+
+// TestAttemptThatTheControllerEnds: such an attempt says nothing of whether a backup can be stored. So Succeeded, and
+// BackupHealthy of the cluster, stay as they were until the next attempt has ended.
+func TestAttemptThatTheControllerEnds(t *testing.T) {
+	t.Parallel()
+	const every = 60 * time.Second
+	for name, test := range map[string]struct {
+		before    []Outcome
+		succeeded metav1.ConditionStatus
+		reason    string
+		healthy   string
+	}{
+		"the first":       {nil, metav1.ConditionUnknown, ReasonNotYet, ReasonNoBackupYet},
+		"after a success": {[]Outcome{good(1)}, metav1.ConditionTrue, ReasonStored, ReasonBackupsCurrent},
+		"after a failure": {[]Outcome{good(1), bad()}, metav1.ConditionFalse, bad().Reason, ReasonBackupFailed},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: int64(every / time.Second), MaxBackups: 1})
+			due := epoch
+			for _, o := range test.before {
+				s.Now = due
+				s.begins(due, 1)
+				s.ends(time.Second, o)
+				s.step()
+				due = due.Add(every)
+			}
+			is := func() {
+				t.Helper()
+				s.condition(ConditionSucceeded, test.succeeded, test.reason)
+				o := ClusterObserved{Now: s.Now, Cluster: newCluster(nil), Backups: []*v1beta2.EtcdBackup{s.Backup}}
+				if c := DecideCluster(o).Healthy; c == nil || c.Reason != test.healthy {
+					t.Errorf("BackupHealthy is %+v, want %s", c, test.healthy)
+				}
+			}
+			s.Now = due
+			s.begins(due, 1)
+			s.Held = []string{good(9).URI}
+			if plan := s.step(); plan.Record == nil || plan.Record.Reason != ReasonRestoreBegan {
+				t.Fatalf("the Job is not ended: %+v", plan)
+			}
+			s.is(v1beta2.BackupPhaseFailed)
+			is()
+			s.step()
+			s.Now = s.Now.Add(backOff(1))
+			s.begins(due, 2)
+			is()
+			s.ends(time.Second, good(2))
+			s.condition(ConditionSucceeded, metav1.ConditionTrue, ReasonStored)
 		})
 	}
 }

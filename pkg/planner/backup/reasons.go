@@ -70,7 +70,7 @@ const (
 	ReasonJobLost = job.ReasonJobLost
 	// ReasonNodeLost: the node of the pod does not report the end of the pod, which Kubernetes deletes. The next attempt follows by itself, unless the pod may still write under the same name: then make sure that the node is off, and delete the pod with --force.
 	ReasonNodeLost = job.ReasonNodeLost
-	// ReasonRestoreBegan: an EtcdRestore was created or a hold was set while the backup ran, and the retention of that backup could delete what the EtcdRestore reads or the hold keeps. The next attempt keeps it and follows by itself.
+	// ReasonRestoreBegan: an EtcdRestore was created or a hold was set while the backup ran, and the retention of that backup could delete what the EtcdRestore reads or the hold keeps. The next attempt keeps it and follows by itself. Until it has ended, the condition Succeeded stays as it was.
 	ReasonRestoreBegan = "RestoreBegan"
 	// ReasonRetryScheduled: the last attempt failed, and the next one follows at the time that the message tells.
 	ReasonRetryScheduled = "RetryScheduled"

@@ -209,18 +209,22 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	set := func(t string, is metav1.ConditionStatus, reason, message string) {
 		job.SetCondition(&status.Conditions, o.Backup.Generation, o.Now, t, is, reason, message)
 	}
+	ended := plan.Record
+	if ended != nil && ended.Reason == ReasonRestoreBegan {
+		ended = nil // the controller ended it, which says nothing of whether a backup can be stored
+	}
 	switch {
-	case plan.Record != nil && plan.Record.Succeeded && plan.Record.DataDiffers:
-		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStoredDataDiffers, "the backup is stored at "+plan.Record.URI+
+	case ended != nil && ended.Succeeded && ended.DataDiffers:
+		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStoredDataDiffers, "the backup is stored at "+ended.URI+
 			". etcd reported that the data of its members differed (alarm CORRUPT), so the backup may have the wrong data. "+
 			"Replace the member that differs as docs/how-to/corrupt-member.md says, disarm the alarm, and make another backup")
-	case plan.Record != nil && plan.Record.Succeeded && plan.Record.Unconfirmed:
-		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStoredUnconfirmed, "the backup is stored at "+plan.Record.URI+
+	case ended != nil && ended.Succeeded && ended.Unconfirmed:
+		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStoredUnconfirmed, "the backup is stored at "+ended.URI+
 			". No quorum confirmed that the member had every write, so the newest writes may be missing. When a quorum serves, make another backup")
-	case plan.Record != nil && plan.Record.Succeeded:
-		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStored, "the backup is stored at "+plan.Record.URI)
-	case plan.Record != nil:
-		set(ConditionSucceeded, metav1.ConditionFalse, plan.Record.Reason, plan.Record.Message)
+	case ended != nil && ended.Succeeded:
+		set(ConditionSucceeded, metav1.ConditionTrue, ReasonStored, "the backup is stored at "+ended.URI)
+	case ended != nil:
+		set(ConditionSucceeded, metav1.ConditionFalse, ended.Reason, ended.Message)
 	case meta.FindStatusCondition(status.Conditions, ConditionSucceeded) == nil:
 		set(ConditionSucceeded, metav1.ConditionUnknown, ReasonNotYet, "no attempt has ended yet")
 	}
