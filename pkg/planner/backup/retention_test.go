@@ -10,6 +10,7 @@ import (
 	"testing"
 	"time"
 
+	"k8s.io/apimachinery/pkg/api/meta"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -183,6 +184,48 @@ func TestConditionNamesWhatStays(t *testing.T) {
 			if !strings.Contains(message, part) {
 				t.Errorf("%q is missing in %q", part, message)
 			}
+		}
+	}
+}
+
+// TestRetentionIsNoLongerApplied: the condition goes with the first backup that has no retention, whatever it said, and
+// comes back with the next one that has.
+func TestRetentionIsNoLongerApplied(t *testing.T) {
+	t.Parallel()
+	none := func(b *v1beta2.EtcdBackup, is bool) {
+		b.Spec.BackupPolicy.MaxBackups = 1
+		if is {
+			b.Spec.BackupPolicy.MaxBackups = 0
+		}
+	}
+	held := func(b *v1beta2.EtcdBackup, is bool) { b.Spec.Hold = &is }
+	for name, without := range map[string]func(*v1beta2.EtcdBackup, bool){"no count and no age": none, "held": held} {
+		for warning, applied := range map[string]metav1.ConditionStatus{"": metav1.ConditionTrue, "the store rejected the deletion": metav1.ConditionFalse} {
+			t.Run(name+", and before "+string(applied), func(t *testing.T) {
+				t.Parallel()
+				s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 60, MaxBackups: 1})
+				makes := func(minute int, outcome Outcome, want metav1.ConditionStatus) {
+					t.Helper()
+					s.Now = epoch.Add(time.Duration(minute) * time.Minute)
+					s.begins(s.Now, 1)
+					s.ends(time.Second, outcome)
+					s.step()
+					is := metav1.ConditionStatus("")
+					if c := meta.FindStatusCondition(s.Backup.Status.Conditions, ConditionRetentionApplied); c != nil {
+						is = c.Status
+					}
+					if is != want {
+						t.Errorf("after backup %d the condition is %q, want %q", minute, is, want)
+					}
+				}
+				first := good(1)
+				first.Warning = warning
+				makes(1, first, applied)
+				without(s.Backup, true)
+				makes(2, good(2), "")
+				without(s.Backup, false)
+				makes(3, first, applied)
+			})
 		}
 	}
 }

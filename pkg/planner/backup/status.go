@@ -29,7 +29,7 @@ const (
 	ConditionSucceeded = "Succeeded"
 	// ConditionProgressing: a backup is under way, or will begin without a request.
 	ConditionProgressing = "Progressing"
-	// ConditionRetentionApplied: backups that expired have been deleted.
+	// ConditionRetentionApplied: backups that expired have been deleted. Absent if the last good backup had no retention.
 	ConditionRetentionApplied = "RetentionApplied"
 	// ConditionKept: the TTL is over, and the EtcdBackup stays because it is needed. Present only while it is True.
 	ConditionKept = "Kept"
@@ -234,12 +234,13 @@ func conditions(o *Observed, status *v1beta2.BackupStatus, plan Plan) {
 	if kept := plan.Kept; kept != nil {
 		set(ConditionKept, metav1.ConditionTrue, kept.Reason, kept.Message)
 	}
-	if plan.Record == nil || !plan.Record.Succeeded || o.job(plan.Attempt).retention().isUnlimited() {
-		return
-	}
-	if plan.Record.Warning != "" {
+	switch {
+	case plan.Record == nil || !plan.Record.Succeeded:
+	case o.job(plan.Attempt).retention().isUnlimited():
+		meta.RemoveStatusCondition(&status.Conditions, ConditionRetentionApplied) // of a retention that is no longer applied
+	case plan.Record.Warning != "":
 		set(ConditionRetentionApplied, metav1.ConditionFalse, ReasonPruneFailed, plan.Record.Warning)
-	} else {
+	default:
 		set(ConditionRetentionApplied, metav1.ConditionTrue, ReasonPruned, retained(plan.Record))
 	}
 }
