@@ -152,6 +152,8 @@ var roles = []role{
 	}},
 	{"patch-backups", rules(ofGroup("patch", "etcdbackups")), []try{
 		{do: "PATCH etcdbackups/series", body: `{"spec":{"backupPolicy":{"suspend":true}}}`, code: 200},
+		{do: "PATCH etcdbackups/series", body: `{"spec":{"hold":true}}`, code: 200},
+		{do: "PATCH etcdbackups/series", body: `{"spec":{"hold":false}}`, code: 200},
 		{do: "PATCH etcdbackups/series", body: `{"spec":{"s3":{"endpoint":"https://evil.example.com"}}}`, code: 403, says: "spec.s3.awsSecret"},
 		{do: "PATCH etcdbackups/series", body: `{"spec":{"job":{"annotations":{"sidecar.istio.io/userVolumeMount":"[]"}}}}`, code: 403, says: "spec.s3.awsSecret"},
 		{do: "PATCH etcdbackups/good", body: `{"spec":{"serviceAccountName":"mover"}}`, code: 403, says: "spec.serviceAccountName"},

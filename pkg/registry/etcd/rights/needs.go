@@ -72,10 +72,12 @@ func usesOf(obj runtime.Object) []use {
 	}
 }
 
-// backupUses ignores only the fields that do not decide where a Secret is used.
+// backupUses, restoreUses and clusterUses clear the fields that cannot send the content of a Secret elsewhere, nor have another
+// program read it. Every other field counts. TestFieldsThatCount lists both.
 func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
 	proof := proofUses(path, spec.Verify, spec.ServiceAccountName, "")
 	spec.BackupPolicy, spec.Compression, spec.Verify, spec.Job = nil, "", "", jobUse(spec.Job)
+	spec.Hold, spec.HeldSnapshots, spec.TTL = nil, nil, nil
 	return append(proof, use{needs: find(path, spec), context: spec})
 }
 
@@ -136,8 +138,8 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 	if spec.Backup != nil {
 		policy := *spec.Backup
 		uses = append(uses, proofUses(path.Child("backup"), policy.Verify, policy.ServiceAccountName, spec.Repository)...)
-		policy.Schedule, policy.TimeZone, policy.Retention, policy.Compression, policy.Verify = "", nil, nil, "", ""
-		policy.Job = jobUse(policy.Job)
+		policy.Schedule, policy.TimeZone, policy.Retention, policy.TTL = "", nil, nil, nil
+		policy.Compression, policy.Verify, policy.Job = "", "", jobUse(policy.Job)
 		uses = append(uses, use{needs: find(path.Child("backup"), policy), context: policy})
 		spec.Backup = nil
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/google/go-cmp/cmp"
 	corev1 "k8s.io/api/core/v1"
@@ -158,6 +159,9 @@ func TestNeeds(t *testing.T) {
 		{"backup to a volume", &v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{BackupSource: v1beta2.BackupSource{PersistentVolumeClaim: &v1beta2.PersistentVolumeClaimSource{ClaimName: "c"}}}}, nil, ""},
 		{"unchanged backup", s3Backup(func(b *v1beta2.EtcdBackup) { b.Labels = map[string]string{"a": "b"} }), s3Backup(), ""},
 		{"backup with another schedule", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Schedule: "@daily"} }), s3Backup(), ""},
+		{"held backup", s3Backup(func(b *v1beta2.EtcdBackup) {
+			b.Spec.Hold, b.Spec.HeldSnapshots, b.Spec.TTL = ptr.To(true), []string{"s3://bucket/key/1"}, &v1beta2.Duration{Duration: time.Hour}
+		}), s3Backup(), ""},
 		{"backup with another endpoint", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.Endpoint = "https://evil.example.com" }), s3Backup(), "secrets/aws"},
 		{"backup that trusts any certificate", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.InsecureSkipTLSVerify = true }), s3Backup(), "secrets/aws"},
 		{"backup that names another Secret", s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.S3.AWSSecret = "other" }), s3Backup(), "secrets/other"},
