@@ -17,10 +17,11 @@ import (
 )
 
 // Bounds of the history, whatever the retention. Of older backups the store alone
-// knows.
+// knows. Records of what is held have a bound of their own: what is held for a time, or by its revision, is read from them.
 const (
 	maxFailuresKept = 10
 	maxGoodKept     = 200
+	maxHeldKept     = 200
 )
 
 // Conditions of an EtcdBackup.
@@ -115,7 +116,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 		expired := Expired(resources.Dated(history), j.retention(), earlier(o.Now, a.ScheduledTime))
 		history = without(history, slices.DeleteFunc(expired, func(r v1beta2.BackupRecord) bool { return !j.Pruner.Endangers(r.URI) }))
 	}
-	status.History = bounded(history)
+	status.History = bounded(history, o.Held)
 }
 
 // earlier returns the earlier of two times. The agent counts ages from the time at which the
@@ -136,16 +137,28 @@ func without(history, expired []v1beta2.BackupRecord) []v1beta2.BackupRecord {
 	})
 }
 
-// bounded keeps the newest of what would let the object grow for ever.
-func bounded(history []v1beta2.BackupRecord) []v1beta2.BackupRecord {
-	good, failed := 0, 0
-	return slices.DeleteFunc(history, func(r v1beta2.BackupRecord) bool {
-		if r.Succeeded {
-			good++
-			return good > maxGoodKept
+// bounded keeps the newest of what would let the object grow for ever, and what is held beside it. Of more than maxHeldKept
+// held ones the oldest stay, and the others count as those that are not held.
+func bounded(history []v1beta2.BackupRecord, held []string) []v1beta2.BackupRecord {
+	isHeld := func(r v1beta2.BackupRecord) bool { return r.Succeeded && slices.Contains(held, r.URI) }
+	good, failed, beyond := 0, 0, -maxHeldKept
+	for _, r := range history {
+		if isHeld(r) {
+			beyond++
 		}
-		failed++
-		return failed > maxFailuresKept
+	}
+	return slices.DeleteFunc(history, func(r v1beta2.BackupRecord) bool {
+		switch {
+		case !r.Succeeded:
+			failed++
+			return failed > maxFailuresKept
+		case isHeld(r) && beyond <= 0:
+			return false
+		case isHeld(r):
+			beyond--
+		}
+		good++
+		return good > maxGoodKept
 	})
 }
 
