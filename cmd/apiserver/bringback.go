@@ -56,7 +56,7 @@ func newSwapInCommand() *cobra.Command {
 	var restored, data, when string
 	command := &cobra.Command{
 		Use:          "swap-in",
-		Short:        "Replace a data directory by one that bring-back has made, and keep it as etcd-before-TIME",
+		Short:        "Replace a data directory by one that bring-back has made, and keep it and the copy before as etcd-before-TIME",
 		Args:         cobra.NoArgs,
 		SilenceUsage: true,
 		RunE: func(command *cobra.Command, _ []string) error {

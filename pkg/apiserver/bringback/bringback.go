@@ -106,31 +106,6 @@ func dropAlarms(database string) (err error) {
 	})
 }
 
-// SwapIn replaces a data directory by the one that Fill has made, and keeps the replaced one beside it as
-// data-before-TIME. At no moment is there no data directory: a member that started then would begin an
-// empty one. The error matches ErrInUse while an etcd runs on the replaced data.
-func SwapIn(restored, data string, now time.Time) error {
-	before := data + "-before-" + now.UTC().Format("20060102-150405")
-	if _, err := os.Stat(restored); err != nil {
-		return fmt.Errorf("there is nothing to swap in: %w", err)
-	}
-	if _, err := os.Stat(data); errors.Is(err, os.ErrNotExist) {
-		return os.Rename(restored, data)
-	}
-	unlock, err := lockDatabase(filepath.Join(data, "member", "snap", "db"))
-	if err != nil {
-		return err
-	}
-	defer unlock()
-	if err := unix.Renameat2(unix.AT_FDCWD, restored, unix.AT_FDCWD, data, unix.RENAME_EXCHANGE); err == nil {
-		return os.Rename(restored, before)
-	} else if !errors.Is(err, unix.EINVAL) && !errors.Is(err, unix.ENOSYS) {
-		return fmt.Errorf("exchange %s and %s: %w", restored, data, err)
-	}
-	// Some network file systems cannot exchange.
-	return errors.Join(os.Rename(data, before), os.Rename(restored, data))
-}
-
 // lockDatabase takes the lock that etcd holds while it runs. Data without a database has none.
 func lockDatabase(name string) (unlock func(), err error) {
 	file, err := os.OpenFile(name, os.O_RDWR, 0)
