@@ -24,11 +24,16 @@ const (
 	CALife = 5 * 365 * 24 * time.Hour
 	// LeafLife is how long every other certificate is.
 	LeafLife = 90 * 24 * time.Hour
-	// backdate covers machines whose clocks are up to a day behind.
-	backdate = 25 * time.Hour
+	// Backdate is how long before its issue every certificate is valid. It covers machines whose clocks are up to a
+	// day behind.
+	Backdate = 25 * time.Hour
 	// serialBits is as random as a serial number has to be.
 	serialBits = 127
 )
+
+// IssuedAt returns when a certificate was issued that is valid from a time. Every certificate of this project is valid
+// before its issue, so that time says nothing of the age of a certificate.
+func IssuedAt(notBefore time.Time) time.Time { return notBefore.Add(Backdate) }
 
 // Renewal returns when a certificate is to be renewed: after two thirds of its life.
 func Renewal(c *x509.Certificate) time.Time {
@@ -64,7 +69,7 @@ func NewCA(name string, now time.Time) (*CA, error) {
 	template := &x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: name + "-" + hex.EncodeToString(serial.FillBytes(make([]byte, (serialBits+7)/8)))[:digits]},
-		NotBefore:             now.Add(-backdate),
+		NotBefore:             now.Add(-Backdate),
 		NotAfter:              now.Add(CALife),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageCRLSign | x509.KeyUsageDigitalSignature,
 		BasicConstraintsValid: true,
@@ -167,7 +172,7 @@ func (a *CA) Issue(t Template, now time.Time) (chain, key []byte, err error) {
 	template := &x509.Certificate{
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: t.Name},
-		NotBefore:    now.Add(-backdate),
+		NotBefore:    now.Add(-Backdate),
 		NotAfter:     now.Add(LeafLife),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 	}

@@ -157,7 +157,7 @@ func TestFailureIsRemembered(t *testing.T) {
 		works bool
 		from  time.Duration
 	}{
-		{0, false, -backdate}, {30 * time.Minute, false, -backdate}, {time.Hour, true, time.Hour}, {30 * time.Minute, false, -backdate},
+		{0, false, -Backdate}, {30 * time.Minute, false, -Backdate}, {time.Hour, true, time.Hour}, {30 * time.Minute, false, -Backdate},
 	} {
 		err := verifyChain(limitsNow.Add(step.after), leaf, trusted, x509.ExtKeyUsageClientAuth)
 		if (err == nil) != step.works {

@@ -56,7 +56,7 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 		return is(t, corev1.ConditionTrue, ReasonExpiresSoon,
 			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only"+o.awaitedByNextCA(c))
 	}
-	return is(t, corev1.ConditionTrue, ReasonAllUsable, "")
+	return is(t, corev1.ConditionTrue, ReasonAllUsable, o.overlapWait())
 }
 
 // rejecting returns a pod whose member rejects what the CA of the cluster signs, or nil.
@@ -76,7 +76,7 @@ func (o *Observed) awaitedByNextCA(c *Certificate) string {
 	case i >= 0:
 		return ". The next CA takes over when member " + o.Pods[i].Name + " has restarted"
 	case o.CA.Overlap:
-		return ". The next CA takes over when the CA before the present one is not trusted any more: when every member and every Secret of spec.clients has a certificate of the present one"
+		return ". The next CA takes over when the CA before the present one is not trusted any more: " + o.overlapWait()
 	default:
 		return ""
 	}

@@ -42,7 +42,7 @@ func TestCondition(t *testing.T) {
 		{"one fifth of its life is left", static(soon, certificate(1, func(c *Certificate) { c.NotBefore = testNow.Add(-80 * time.Hour) })), corev1.ConditionTrue, "AllUsable", ""},
 		{"less than one fifth of its life is left", static(soon), corev1.ConditionTrue, "ExpiresSoon", "Secret s-Server is valid until 2026-01-02T23:04:05Z only"},
 		{"a CA waits for a restart", issued(soonCA, overlap, trusts("before")), corev1.ConditionTrue, "ExpiresSoon", "when member b has restarted"},
-		{"a CA waits for the end of an older CA", issued(soonCA, overlap), corev1.ConditionTrue, "ExpiresSoon", "when the CA before the present one is not trusted any more"},
+		{"a CA waits for the end of an older CA", issued(soonCA, overlap), corev1.ConditionTrue, "ExpiresSoon", "when the CA before the present one is not trusted any more: the CA before the present one stays trusted until 2026-01-03T02:04:05Z"},
 
 		{"a member rejects the certificates of a new CA", static(trusts("before"), rejects), corev1.ConditionFalse, "CANotTrusted", "member b does not trust"},
 		{"a member accepts them", static(trusts("before")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
@@ -66,7 +66,7 @@ func TestCondition(t *testing.T) {
 		{"a requested CA is put back each time", issued(rotationAsked, requestRounds(patientRotations), func(o *Observed) { o.CA.Writer = "argocd" }), corev1.ConditionFalse, "CAPutBack", "into Secret s-CA, last written by argocd. That CA signs"},
 		{"a renewed CA is put back each time", issued(certificate(0, oldCA), renewalRounds(patientRotations)), corev1.ConditionFalse, "CAPutBack", "last written by another program"},
 		{"a requested CA was put back once", issued(rotationCarried, rotationAsked, requestRounds(2)), corev1.ConditionTrue, "AllUsable", ""},
-		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", ""},
+		{"while both CAs are trusted", issued(trusts("before"), overlap), corev1.ConditionTrue, "AllUsable", "the CA before the present one stays trusted until 2026-01-03T02:04:05Z, for clients"},
 		{"while both are trusted, not cross-signed", issued(trusts("before"), overlap, notCrossSigned), corev1.ConditionFalse, "TrustPending", "member b does not trust"},
 		{"a pod that does not say what it trusts", issued(trusts("")), corev1.ConditionTrue, "RestartPending", "member b trusts"},
 		{"it is unknown what to trust", issued(trusts("before"), func(o *Observed) { o.Trust = "" }), corev1.ConditionTrue, "AllUsable", ""},
@@ -75,6 +75,32 @@ func TestCondition(t *testing.T) {
 		if c.Type != v1beta2.ClusterConditionCertificatesValid || c.Status != test.status || c.Reason != test.reason || !strings.Contains(c.Message, test.says) {
 			t.Errorf("%s: %s is %s (%s: %s), want %s (%s: %s)", test.name, c.Type, c.Status, c.Reason, c.Message, test.status, test.reason, test.says)
 		}
+	}
+}
+
+// TestOverlapWait: a message of CertificatesValid while every certificate can be used is about an older CA.
+func TestOverlapWait(t *testing.T) {
+	const stays = "the CA before the present one stays trusted "
+	for _, test := range []struct {
+		name  string
+		edits []edit
+		want  string
+	}{
+		{"only the present CA is trusted", []edit{func(o *Observed) { o.CA.Overlap = false }}, ""},
+		{"clients have a day", nil, stays + "until 2026-01-03T02:04:05Z, for clients that have not read their new certificate"},
+		{"a client has a certificate of the old CA", []edit{client(func(c *Certificate) { c.Secret = "s-app"; unsigned(c) })}, stays + "until Secret s-app of spec.clients has a certificate of the present one"},
+		{"a member was not seen yet", []edit{func(o *Observed) { o.MembersVerified = false }}, stays + "until every member was seen to show a certificate of the present one"},
+		{"a kubelet was not notified yet", []edit{notRefreshed}, stays + "until every member was seen to show a certificate of the present one"},
+		{"it is paused", []edit{paused}, stays + "while spec.paused is true. Set spec.paused=false."},
+		{"it is hibernated", []edit{func(o *Observed) { o.Hibernated, o.Pods = true, nil }}, stays + "until the cluster has members again"},
+	} {
+		c := issued(append([]edit{overlap}, test.edits...)...).Condition()
+		if c.Reason != ReasonAllUsable || c.Message != test.want {
+			t.Errorf("%s: %s: %q, want %q", test.name, c.Reason, c.Message, test.want)
+		}
+	}
+	if c := static().Condition(); c.Message != "" {
+		t.Errorf("certificates of another issuer: %q", c.Message)
 	}
 }
 

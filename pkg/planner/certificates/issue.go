@@ -246,19 +246,15 @@ func (o *Observed) endOverlap() Steps {
 	if !o.Linearizable || o.CA.Since.IsZero() || !o.clientsFollow() || !o.isAccepted() {
 		return Steps{}
 	}
-	var stale []Pod
-	for _, p := range o.Pods {
-		if !p.Refreshed {
-			stale = append(stale, p)
-		}
-	}
-	if len(stale) > 0 {
+	if stale := slices.DeleteFunc(slices.Clone(o.Pods), func(p Pod) bool { return p.Refreshed }); len(stale) > 0 {
 		return Steps{Refresh: stale}
 	}
-	if !o.MembersVerified {
-		return Steps{}
-	}
-	return Steps{DropOldCAs: o.isOldCAReleased() || o.Now.Sub(o.CA.Since) >= clientGrace}
+	return Steps{DropOldCAs: o.MembersVerified && !o.isGraceLeft()}
+}
+
+// isGraceLeft is true while clients may still need the old CA.
+func (o *Observed) isGraceLeft() bool {
+	return !o.isOldCAReleased() && o.Now.Before(o.CA.Since.Add(clientGrace))
 }
 
 // isOldCAReleased is true if a user says that no client needs the old CA. The request names the present CA, by its serial
@@ -279,13 +275,39 @@ func (o *Observed) IsDropForNext() bool {
 
 // clientsFollow is true if no client presents a certificate that the present CA has not
 // signed: members that trust only the present CA would reject it.
-func (o *Observed) clientsFollow() bool {
+func (o *Observed) clientsFollow() bool { return o.clientOfOldCA() == nil }
+
+// clientOfOldCA returns a client that presents a certificate that the present CA has not signed, or may do so; nil if
+// none does.
+func (o *Observed) clientOfOldCA() *Certificate {
 	for i := range o.Clients {
 		if c := &o.Clients[i]; c.MayExist() && !c.Issued.Signed {
-			return false
+			return c
 		}
 	}
-	return true
+	return nil
+}
+
+// overlapWait says what the end of the trust in an older CA waits for; empty if only the present CA is trusted. endOverlap
+// decides.
+func (o *Observed) overlapWait() string {
+	if o.CA == nil || !o.CA.Overlap {
+		return ""
+	}
+	const stays = "the CA before the present one stays trusted "
+	unverified := !o.MembersVerified || !o.Linearizable || slices.ContainsFunc(o.Pods, func(p Pod) bool { return !p.Refreshed })
+	switch c := o.clientOfOldCA(); {
+	case o.Paused:
+		return stays + "while spec.paused is true. " + endPause
+	case o.Hibernated:
+		return stays + "until the cluster has members again"
+	case c != nil:
+		return stays + "until Secret " + c.Secret + " of spec.clients has a certificate of the present one"
+	case !unverified && o.isGraceLeft():
+		return stays + "until " + o.CA.Since.Add(clientGrace).UTC().Format(time.RFC3339) + ", for clients that have not read their new certificate"
+	default:
+		return stays + "until every member was seen to show a certificate of the present one"
+	}
 }
 
 // refresh makes the kubelets look at once when certificates of another issuer were renewed.

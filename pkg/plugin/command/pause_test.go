@@ -14,6 +14,8 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	certplanner "github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/plugintest"
 )
@@ -108,10 +110,10 @@ func TestCancel(t *testing.T) {
 	}
 }
 
-// withCertificates returns a cluster whose CA and certificates have serial numbers.
+// withCertificates returns a cluster whose CA and certificates have serial numbers. The CA was issued so long ago.
 func withCertificates(ca, issuer, leaf string, age time.Duration, change func(*plugintest.State)) *v1beta2.EtcdCluster {
 	return changedCluster(func(s *plugintest.State) {
-		at := metav1.NewTime(plugintest.Now.Add(-age))
+		at := metav1.NewTime(plugintest.Now.Add(-age - certificates.Backdate))
 		s.Cluster.Status.Certificates = []v1beta2.CertificateStatus{
 			{Use: v1beta2.CertificateUseCA, Issuer: "ca-" + ca, SerialNumber: ca, NotBefore: &at, Usable: corev1.ConditionTrue},
 			{Use: v1beta2.CertificateUsePeer, Issuer: "ca-" + issuer, SerialNumber: leaf, Usable: corev1.ConditionTrue},
@@ -130,6 +132,15 @@ func requestedRotation(s *plugintest.State) {
 	s.Cluster.Annotations = map[string]string{"etcd.database.coreos.com/rotate-ca": "r1"}
 }
 
+// certificatesValid sets the condition that the controller computes for a cluster with usable certificates.
+func certificatesValid(s *plugintest.State, ca *certplanner.CA) {
+	o := &certplanner.Observed{Now: plugintest.Now, CA: ca, Certificates: []certplanner.Certificate{
+		{Use: v1beta2.CertificateUseCA, State: certplanner.Usable, NotAfter: plugintest.Now.Add(time.Hour), NotBefore: plugintest.Now},
+	}}
+	c := o.Condition()
+	s.Condition(c.Type, c.Status, c.Reason, c.Message)
+}
+
 func TestRotateCA(t *testing.T) {
 	const rotate = `{"metadata":{"annotations":{"etcd.database.coreos.com/rotate-ca":"2026-03-04T12:00:00Z"},"uid":"0b6c"}}`
 	const drop = `{"metadata":{"annotations":{"etcd.database.coreos.com/drop-old-ca":"2"},"uid":"0b6c"}}`
@@ -139,6 +150,11 @@ func TestRotateCA(t *testing.T) {
 		requestedRotation(s)
 		s.Condition(v1beta2.ClusterConditionCertificatesValid, corev1.ConditionTrue, "RestartPending", "member main-f9x4 restarts")
 	}
+	overlapping := func(s *plugintest.State) {
+		requestedRotation(s)
+		certificatesValid(s, &certplanner.CA{Overlap: true})
+	}
+	alone := func(s *plugintest.State) { certificatesValid(s, &certplanner.CA{}) }
 	for name, c := range map[string]struct {
 		flags    string
 		clusters []any
@@ -160,8 +176,21 @@ func TestRotateCA(t *testing.T) {
 			flags: "--drop-old --timeout=2s", patch: drop, clusters: []any{rotated, withCertificates("2", "2", "c", time.Hour, pending)},
 			code: failure.CodeTimedOut, want: []string{"member main-f9x4 restarts", "the change continues"},
 		},
-		"the old CA ended": {flags: "--drop-old", clusters: []any{withCertificates("2", "2", "b", 30*time.Hour, requestedRotation)}, want: []string{"is more than a day old"}},
-		"no rotation":      {flags: "--drop-old", clusters: []any{old}, code: failure.CodeNotMet, want: []string{"no rotation of the CA of prod/main was requested"}},
+		"more than a day later": {flags: "--dry-run", clusters: []any{withCertificates("2", "2", "b", 25*time.Hour, requestedRotation)}, want: []string{"for a day.\nNothing was changed"}},
+		"the old CA is trusted for more than a day": {
+			flags: "--drop-old", patch: drop,
+			clusters: []any{withCertificates("2", "2", "b", 30*time.Hour, overlapping), withCertificates("2", "2", "c", 30*time.Hour, requestedRotation)},
+			want:     []string{"Members and clients of prod/main trust CA ca-2 only."},
+		},
+		"the CA was replaced without a request": {
+			flags: "--drop-old", patch: drop,
+			clusters: []any{withCertificates("2", "2", "b", time.Hour, nil), withCertificates("2", "2", "c", time.Hour, nil)},
+			want:     []string{"Members and clients of prod/main trust CA ca-2 only."},
+		},
+		"the old CA ended": {
+			flags: "--drop-old", patch: drop, clusters: []any{withCertificates("2", "2", "b", 30*time.Hour, alone)},
+			want: []string{"shows no old CA that is still trusted", "Without an old CA it has no effect", "Members and clients of prod/main trust CA ca-2 only."},
+		},
 		"no CA of its own": {
 			clusters: []any{changedCluster(func(s *plugintest.State) { s.Cluster.Spec.TLS = nil })}, code: failure.CodeNotMet, want: []string{"spec.TLS.auto is not set"},
 		},

@@ -13,6 +13,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/failure"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/progress"
 	"github.com/etcd-operator/etcd-operator/pkg/plugin/report"
@@ -97,26 +98,25 @@ func (a *app) rotateCA(ctx context.Context, o *changeOptions, t *target) error {
 }
 
 func (a *app) dropOldCA(ctx context.Context, o *changeOptions, t *target) error {
-	if t.cluster.Annotations[resources.AnnotationRotateCA] == "" {
-		return failure.NotMet(fmt.Sprintf("no rotation of the CA of %s was requested; request one: kubectl etcd rotate-ca %s -n %s", t, t.cluster.Name, t.cluster.Namespace))
+	before, ca := t.cluster.Status.Certificates, certificateOf(t.cluster, v1beta2.CertificateUseCA)
+	lines := []string{fmt.Sprintf("End of the old CA of %s: clients with a certificate of the old CA are rejected. Members restart one after the other.", t)}
+	effective := !trustsOneCA(t.cluster)
+	if !effective {
+		lines = []string{fmt.Sprintf("The status of %s shows no old CA that is still trusted. The request is sent for CA %s only, in case the status is behind. Without an old CA it has no effect.", t, ca.Issuer)}
 	}
-	if age := a.age(certificateOf(t.cluster, v1beta2.CertificateUseCA)); age >= overlap {
-		fmt.Fprintf(a.Out, "The CA of %s is more than a day old: the controller ends the trust in its predecessor by itself.\n", t)
-		return nil
-	}
-	before := t.cluster.Status.Certificates
 	send := func(ctx context.Context, dryRun bool) error { // for this CA, not for the one that is requested next
-		return t.annotate(ctx, resources.AnnotationDropOldCA, certificateOf(t.cluster, v1beta2.CertificateUseCA).SerialNumber, dryRun)
+		return t.annotate(ctx, resources.AnnotationDropOldCA, ca.SerialNumber, dryRun)
 	}
 	return a.carryOut(ctx, o, t, change{
 		title:       "End of the old CA of " + t.String(),
-		needsQuorum: true,
-		plan: func(ctx context.Context) ([]string, error) {
-			return []string{fmt.Sprintf("End of the old CA of %s: clients with a certificate of the old CA are rejected. Members restart one after the other.", t)}, send(ctx, true)
-		},
+		needsQuorum: effective,
+		plan:        func(ctx context.Context) ([]string, error) { return lines, send(ctx, true) },
 		request: func(ctx context.Context) (func(context.Context) (state, error), string, error) {
 			if err := send(ctx, false); err != nil {
 				return nil, "", err
+			}
+			if !effective { // no certificate is issued again, so there is nothing to follow
+				return nil, trustedOnly(t), nil
 			}
 			return t.readThen(func(t *target) (state, error) { return lookAtOldCA(t, before), stalled(t, t.cluster) }), "", nil
 		},
@@ -128,7 +128,19 @@ func (a *app) age(c v1beta2.CertificateStatus) time.Duration {
 	if c.NotBefore == nil {
 		return 0
 	}
-	return a.Clock.Now().Sub(c.NotBefore.Time)
+	return a.Clock.Now().Sub(certificates.IssuedAt(c.NotBefore.Time))
+}
+
+// trustsOneCA is true if the status shows that only the present CA is trusted: while an older CA is trusted too, the
+// message of CertificatesValid says what keeps that.
+func trustsOneCA(cluster *v1beta2.EtcdCluster) bool {
+	valid := report.ConditionOf(cluster, v1beta2.ClusterConditionCertificatesValid)
+	return valid.Reason == reasonAllUsable && valid.Message == ""
+}
+
+// trustedOnly says that the present CA is the only one that is trusted.
+func trustedOnly(t *target) string {
+	return fmt.Sprintf("Members and clients of %s trust CA %s only.", t, certificateOf(t.cluster, v1beta2.CertificateUseCA).Issuer)
 }
 
 // certificateOf returns the certificate for a use; empty if there is none.
@@ -171,14 +183,16 @@ func lookAtOldCA(t *target, before []v1beta2.CertificateStatus) state {
 			done = false
 		}
 	}
-	return state{
-		step: progress.Step{Text: certificateWork(t.cluster)}, done: done,
-		outcome: fmt.Sprintf("Members and clients of %s trust CA %s only.", t, certificateOf(t.cluster, v1beta2.CertificateUseCA).Issuer),
-	}
+	return state{step: progress.Step{Text: certificateWork(t.cluster)}, done: done, outcome: trustedOnly(t)}
 }
 
-// reasonRestartPending is the reason of CertificatesValid while a member still trusts an old CA.
-const reasonRestartPending = "RestartPending"
+// Reasons of CertificatesValid.
+const (
+	// reasonRestartPending: a member still trusts an old CA.
+	reasonRestartPending = "RestartPending"
+	// reasonAllUsable: every certificate can be used.
+	reasonAllUsable = "AllUsable"
+)
 
 // certificateWork says what the controller does with certificates.
 func certificateWork(cluster *v1beta2.EtcdCluster) string {
