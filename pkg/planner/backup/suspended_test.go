@@ -25,7 +25,7 @@ func TestSuspended(t *testing.T) {
 	s.Backup.Generation++
 	s.begins(s.Now.Add(-s.Now.Sub(epoch)%(300*time.Second)), 1) // one for all that were missed
 	s.Backup.Spec.BackupPolicy.Suspend = true
-	s.ends(time.Second, good(1)) // what runs is ended
+	s.ends(time.Second, good(1)) // what runs goes on to its end
 	s.is(v1beta2.BackupPhaseSucceeded)
 	s.step()
 	s.Now = s.Now.Add(1000 * time.Second)
