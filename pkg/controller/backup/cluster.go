@@ -65,6 +65,9 @@ func (r *Clusters) Reconcile(ctx context.Context, key types.NamespacedName) (tim
 		return 0, err
 	}
 	plan := planner.DecideCluster(o)
+	for _, b := range plan.Behind {
+		r.Wake(types.NamespacedName{Namespace: b.Namespace, Name: b.Name})
+	}
 	rejected := r.keepSchedule(ctx, key, c, plan)
 	if rejected != nil && !reconcile.IsRejection(rejected) {
 		return 0, rejected

@@ -84,9 +84,7 @@ func (r *Reconciler) observeSource(s *seen) error {
 		return fmt.Errorf("read cluster from the cache: %w", err)
 	}
 	s.cluster = c
-	if r := c.Status.Recovery; r != nil && r.Phase == v1beta2.RecoveryPhaseSucceeded && r.CompletionTime != nil {
-		s.Recovered = r.CompletionTime.Time
-	}
+	s.Recovered = planner.RecoveredAt(c)
 	pods, err := r.Cache.Members(c.Namespace, c.Name)
 	if err != nil {
 		return fmt.Errorf("list members from the cache: %w", err)

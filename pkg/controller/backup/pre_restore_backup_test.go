@@ -134,6 +134,9 @@ func TestLastBackupAfterARestore(t *testing.T) {
 	if last := w.live.clusters[key(cluster)].Status.LastBackup; last == nil || last.Name != "nightly" || last.Revision != 1 || !last.Verified {
 		t.Errorf("the last backup is %+v", last)
 	}
+	if !w.woken[key(b)] {
+		t.Error("nothing tells the EtcdBackup of the restore")
+	}
 	if _, err := w.reconcile(key(b)); err != nil || len(w.open()) != 1 {
 		t.Errorf("after a restore there are %d Jobs: %v", len(w.open()), err)
 	}

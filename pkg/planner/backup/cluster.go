@@ -65,6 +65,9 @@ type ClusterPlan struct {
 	// the cluster has no periodic backups.
 	LastBackup *v1beta2.LastBackup
 	Healthy    *v1beta2.ClusterCondition
+	// Behind are the periodic backups that are due because the data of the cluster went on in new members. The controller
+	// wakes them: no object that their own loop watches has changed.
+	Behind []*v1beta2.EtcdBackup
 	// RequeueAfter is when a backup becomes overdue; 0: none can.
 	RequeueAfter time.Duration
 }
@@ -77,6 +80,13 @@ func DecideCluster(o ClusterObserved) ClusterPlan {
 		plan.Create, plan.Update = o.scheduled()
 	}
 	plan.Healthy, plan.RequeueAfter = o.healthy(plan.LastBackup, conflict && hasSchedule(o.Cluster))
+	recovered := RecoveredAt(o.Cluster)
+	for _, b := range o.Backups {
+		of := b.Spec.EtcdCluster
+		if of != nil && of.Name == o.Cluster.Name && b.Spec.IsPeriodic() && !b.Spec.BackupPolicy.Suspend && isBehind(b, recovered, o.Now) {
+			plan.Behind = append(plan.Behind, b)
+		}
+	}
 	return plan
 }
 

@@ -19,8 +19,7 @@ type Observed struct {
 	Backup *v1beta2.EtcdBackup
 	// Source is why nothing can be backed up at the moment; nil if it can.
 	Source *Wait
-	// Recovered is when the data of the cluster last went on in new members, by a recovery or a restore in place; zero
-	// if it never has.
+	// Recovered is RecoveredAt of the cluster.
 	Recovered time.Time
 	// Held are the URIs of the backups that no Job may delete because a user holds them, or a restore reads them.
 	Held []string

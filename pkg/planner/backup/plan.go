@@ -7,6 +7,8 @@ import (
 	"fmt"
 	"slices"
 	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
 // Action is what is done.
@@ -114,8 +116,8 @@ func (o *Observed) dueTime(schedule Schedule) (scheduled, next time.Time) {
 	handled := o.current().ScheduledTime
 	if schedule != nil {
 		scheduled, next = due(schedule, created, handled, o.Now)
-		if at := o.Recovered; at.After(handled) && at.After(created) && !at.After(o.Now) && at.After(scheduled) {
-			scheduled = at // until then no backup holds the data that the cluster has
+		if at := o.Recovered; isBehind(o.Backup, at, o.Now) && at.After(scheduled) {
+			scheduled = at
 		}
 	} else if handled.IsZero() {
 		scheduled = created
@@ -129,6 +131,21 @@ func (o *Observed) dueTime(schedule Schedule) (scheduled, next time.Time) {
 		}
 	}
 	return scheduled.Truncate(time.Second), next
+}
+
+// isBehind is true if a periodic backup was not due since the data of its cluster went on in new members: it holds nothing of
+// what the cluster has since. A clock that was set back is no reason for a backup.
+func isBehind(b *v1beta2.EtcdBackup, recovered, now time.Time) bool {
+	return recovered.After(timeOf(b.Status.LastScheduleTime)) && recovered.After(b.CreationTimestamp.Time) && !recovered.After(now)
+}
+
+// RecoveredAt is when the data of a cluster last went on in new members, by a recovery or a restore in place; zero if it
+// never has.
+func RecoveredAt(c *v1beta2.EtcdCluster) time.Time {
+	if r := c.Status.Recovery; r != nil && r.Phase == v1beta2.RecoveryPhaseSucceeded {
+		return timeOf(r.CompletionTime)
+	}
+	return time.Time{}
 }
 
 // hasFailed is true if the current attempt ended without a backup.

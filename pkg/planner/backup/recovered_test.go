@@ -7,6 +7,9 @@ import (
 	"testing"
 	"time"
 
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/utils/ptr"
+
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
@@ -43,5 +46,41 @@ func TestBackupAfterARecovery(t *testing.T) {
 	young.Recovered = epoch.Add(-time.Hour)
 	if plan := young.step(); plan.Action != ActionNone {
 		t.Errorf("created after the recovery: %+v", plan)
+	}
+}
+
+// TestBackupsBehindARecovery: the plan lists those that make a backup at once after a recovery.
+func TestBackupsBehindARecovery(t *testing.T) {
+	t.Parallel()
+	hour := func(n int) *metav1.Time { return ptr.To(metav1.NewTime(epoch.Add(time.Duration(n) * time.Hour))) }
+	for name, test := range map[string]struct {
+		edit func(*v1beta2.EtcdBackup, *v1beta2.RecoveryStatus)
+		want bool
+	}{
+		"idle":                       {func(*v1beta2.EtcdBackup, *v1beta2.RecoveryStatus) {}, true},
+		"made since":                 {func(b *v1beta2.EtcdBackup, _ *v1beta2.RecoveryStatus) { b.Status.LastScheduleTime = hour(2) }, false},
+		"suspended":                  {func(b *v1beta2.EtcdBackup, _ *v1beta2.RecoveryStatus) { b.Spec.BackupPolicy.Suspend = true }, false},
+		"made once":                  {func(b *v1beta2.EtcdBackup, _ *v1beta2.RecoveryStatus) { b.Spec.BackupPolicy = nil }, false},
+		"of endpoints":               {func(b *v1beta2.EtcdBackup, _ *v1beta2.RecoveryStatus) { b.Spec.EtcdCluster = nil }, false},
+		"created since":              {func(b *v1beta2.EtcdBackup, _ *v1beta2.RecoveryStatus) { b.CreationTimestamp = *hour(2) }, false},
+		"the recovery is under way":  {func(_ *v1beta2.EtcdBackup, r *v1beta2.RecoveryStatus) { r.Phase = v1beta2.RecoveryPhaseCutover }, false},
+		"the recovery is abandoned":  {func(_ *v1beta2.EtcdBackup, r *v1beta2.RecoveryStatus) { r.Phase = v1beta2.RecoveryPhaseAbandoned }, false},
+		"the recovery is tomorrow's": {func(_ *v1beta2.EtcdBackup, r *v1beta2.RecoveryStatus) { r.CompletionTime = hour(24) }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			b, c := newBackup(&v1beta2.BackupPolicy{Schedule: "0 0 * * *"}), newCluster(nil)
+			b.Status.LastScheduleTime = hour(1)
+			c.Status.Recovery = &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, CompletionTime: hour(2)}
+			test.edit(b, c.Status.Recovery)
+			plan := DecideCluster(ClusterObserved{Now: hour(3).Time, Cluster: c, Backups: []*v1beta2.EtcdBackup{b}})
+			if got := len(plan.Behind) == 1; got != test.want {
+				t.Errorf("listed: %t, want %t", got, test.want)
+			}
+			o := Observed{Now: hour(3).Time, Backup: b, Recovered: RecoveredAt(c)}
+			if begins := Decide(o).Action == ActionSave; test.want && !begins {
+				t.Error("it is listed and makes no backup")
+			}
+		})
 	}
 }
