@@ -7,6 +7,7 @@ import (
 	"errors"
 	"fmt"
 	"os"
+	"slices"
 	"text/tabwriter"
 
 	"github.com/spf13/cobra"
@@ -21,7 +22,7 @@ import (
 // newRebuildCommand returns the command that makes the storage again from the records of clusters.
 func newRebuildCommand() *cobra.Command {
 	var kubeconfig, output string
-	var includeInvalid bool
+	var includeInvalid, excludeIncomplete bool
 	prefix := options.DefaultEtcdPrefix
 	command := &cobra.Command{
 		Use:   "rebuild",
@@ -43,7 +44,7 @@ func newRebuildCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			if err := settleInvalid(&found, includeInvalid); err != nil {
+			if err := settle(&found, includeInvalid, excludeIncomplete); err != nil {
 				return err
 			}
 			if len(found.Clusters) == 0 {
@@ -64,12 +65,18 @@ func newRebuildCommand() *cobra.Command {
 	command.Flags().StringVar(&kubeconfig, "kubeconfig", kubeconfig, "Path of a kubeconfig. In a pod the ServiceAccount is used without it.")
 	command.Flags().StringVar(&prefix, "etcd-prefix", prefix, "The --etcd-prefix of the API server.")
 	command.Flags().BoolVar(&includeInvalid, "include-invalid", false, "Take the EtcdClusters that the API would not accept as they are recorded.")
+	command.Flags().BoolVar(&excludeIncomplete, "exclude-incomplete", false, "Leave out the EtcdClusters whose record has no declaration that can be read. Kubernetes then deletes their pods and Services.")
 	command.Flags().StringVar(&output, "output", "etcd-operator.db", "The file to write.")
 	return command
 }
 
-// settleInvalid takes the invalid EtcdClusters over if the user wants them. It ends the command otherwise: to
-// leave one out may delete its pods, and to take one may give its author what the API would reject.
+// settle takes the invalid EtcdClusters over, and leaves out those without a declaration that can be read, if the user
+// wants so. It ends the command otherwise: Kubernetes deletes the pods of an EtcdCluster that is left out, and to take
+// an invalid one may give its author what the API would reject.
+func settle(found *rebuild.Found, includeInvalid, excludeIncomplete bool) error {
+	return errors.Join(settleInvalid(found, includeInvalid), settleIncomplete(found, excludeIncomplete))
+}
+
 func settleInvalid(found *rebuild.Found, include bool) error {
 	var errs []error
 	for _, invalid := range found.Invalid {
@@ -84,6 +91,15 @@ func settleInvalid(found *rebuild.Found, include bool) error {
 			"--include-invalid takes these EtcdClusters as they are recorded"))
 	}
 	return errors.Join(errs...)
+}
+
+func settleIncomplete(found *rebuild.Found, exclude bool) error {
+	if exclude || len(found.Incomplete) == 0 {
+		return nil
+	}
+	return errors.Join(append(slices.Clone(found.Incomplete),
+		errors.New("correct data.declaration of the ConfigMap NAME-record, or delete the ConfigMap if no controller wrote it; "+
+			"--exclude-incomplete leaves these EtcdClusters out, and Kubernetes then deletes their pods and Services"))...)
 }
 
 func report(command *cobra.Command, found rebuild.Found, output string) error {
