@@ -12,6 +12,7 @@ const (
 	notAllowed = "the user has no right to use the object that a field names"
 	chooses    = "the request sets fields that need another right"
 	elsewhere  = `"storageType":"S3","s3":{"path":"bucket/key","endpoint":"https://evil.example.com"}`
+	gcsWithACA = `"storageType":"GCS","gcs":{"path":"bucket/key","caSecret":"store"}`
 	ofMembers  = `{"metadata":{"name":"b"},"spec":{"size":3,"version":"3.6.16",`
 )
 
@@ -149,6 +150,14 @@ var roles = []role{
 		{do: "POST etcdbackups", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},"encryption":{"ageRecipientsSecret":"store"},` + elsewhere + `}}`, code: 403, says: "spec.encryption.ageRecipientsSecret"},
 		{do: "PATCH etcdbackups/series", body: `{"spec":{"s3":{"endpoint":"https://evil.example.com"}}}`, code: 403},
 		{do: "POST etcdclusters/owned/backup", body: "{}", code: 403},
+	}},
+	{"create-backups-with-a-secret", rules(ofGroup("create", "etcdbackups"), ofCore("use", "secrets", "store")), []try{
+		{do: "POST etcdbackups", body: `{"metadata":{"name":"x"},"spec":{"etcdCluster":{"name":"owned"},` + s3OfTheOwner + `}}`, code: 201},
+		{do: "POST etcdbackups", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},` + gcsWithACA + `}}`, code: 201},
+		{
+			do: "POST etcdbackups", code: 403, says: `ServiceAccount \"default\"`,
+			body: `{"metadata":{"name":"z"},"spec":{"etcdCluster":{"name":"owned"},"job":{"env":[{"name":"HTTPS_PROXY","value":"http://x:1"}]},` + gcsWithACA + `}}`,
+		},
 	}},
 	{"patch-backups", rules(ofGroup("patch", "etcdbackups")), []try{
 		{do: "PATCH etcdbackups/series", body: `{"spec":{"backupPolicy":{"suspend":true}}}`, code: 200},

@@ -114,14 +114,22 @@ func (r *BackupREST) authorize(ctx context.Context, name string, request *v1beta
 // spec.backup of the cluster are used. It may set a proxy, have the image of etcd run in the same pod, or set another key. A
 // request that sets none of these does only what the author of spec.backup has allowed.
 func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.EtcdCluster, backup *v1beta2.EtcdBackup) error {
-	policy := cluster.Spec.Backup.DeepCopy()
-	if policy == nil || !equality.Semantic.DeepEqual(backup.Spec.BackupSource, policy.BackupSource) {
-		return nil // a location of its own was checked with the request
+	resource, policy := v1beta2.Resource("etcdclusters/backup"), cluster.Spec.Backup.DeepCopy()
+	if policy == nil {
+		return nil // it was checked with the request
+	}
+	if !equality.Semantic.DeepEqual(backup.Spec.BackupSource, policy.BackupSource) {
+		// The request names the location, and may have the job of the cluster: its proxy, and its pull Secrets.
+		completed := backup.DeepCopy()
+		if completed.Spec.Job != nil {
+			completed.Spec.Job.ImagePullSecrets = nil
+		}
+		return r.guard.Check(ctx, resource, completed, nil)
 	}
 	allowed := backup.DeepCopy()
 	allowed.Spec.Verify, allowed.Spec.ServiceAccountName = policy.Verify, policy.ServiceAccountName
 	allowed.Spec.Encryption, allowed.Spec.Job = policy.Encryption, policy.Job
-	return r.guard.Check(ctx, v1beta2.Resource("etcdclusters/backup"), backup, allowed)
+	return r.guard.Check(ctx, resource, backup, allowed)
 }
 
 // newBackup returns the EtcdBackup to create: the request, completed from spec.backup of the

@@ -52,7 +52,10 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 	storage, _ := withBackups(t)
 	cluster := destined("a")
 	cluster.Spec.Backup.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "recipients"}
-	cluster.Spec.Backup.Job = &v1beta2.JobPolicy{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}}
+	cluster.Spec.Backup.Job = &v1beta2.JobPolicy{
+		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}, Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:3128"}},
+	}
+	intoGCS := v1beta2.BackupSpec{StorageType: v1beta2.BackupStorageTypeGCS, BackupSource: v1beta2.BackupSource{GCS: &v1beta2.GCSSource{Path: "mine/all", CASecret: "mine"}}}
 	cluster.Spec.Backup.ServiceAccountName, cluster.Spec.Backup.Verify = "mover", v1beta2.VerificationHash
 	create(t, storage, cluster)
 	for _, test := range []struct {
@@ -77,11 +80,19 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 		}}, []string{"metadata.annotations[etcd.database.coreos.com/pre-restore-backup-of]"}},
 		{"a destination, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: intoS3}, []string{`spec.s3.awsSecret`, `Secret "mine"`}},
 		{"a destination, with both rights", []string{"create etcdbackups", "use secrets mine"}, v1beta2.EtcdBackup{Spec: intoS3}, nil},
+		{
+			"a destination with a CA behind the proxy of the cluster", []string{"create etcdbackups", "use secrets mine"}, v1beta2.EtcdBackup{Spec: intoGCS},
+			[]string{"spec.gcs.caSecret", `ServiceAccount "default"`},
+		},
+		{
+			"a destination with a CA behind the proxy of the cluster, with the right",
+			[]string{"create etcdbackups", "use secrets mine", "use serviceaccounts default"}, v1beta2.EtcdBackup{Spec: intoGCS}, nil,
+		},
 		{"a proxy, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Job: &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://mine"}}},
 		}}, []string{"spec.encryption", `Secret "recipients"`}},
 		{"an annotation, with the right to create backups only", []string{"create etcdbackups", "use secrets pull"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
-			Job: &v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, ImagePullSecrets: cluster.Spec.Backup.Job.ImagePullSecrets},
+			Job: &v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, ImagePullSecrets: cluster.Spec.Backup.Job.ImagePullSecrets, Env: cluster.Spec.Backup.Job.Env},
 		}}, []string{`Secret "recipients"`}},
 		{"a verification with the image of etcd, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Verify: v1beta2.VerificationRestore,

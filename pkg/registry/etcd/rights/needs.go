@@ -78,7 +78,8 @@ func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
 	proof := proofUses(path, spec.Verify, spec.ServiceAccountName, "")
 	spec.BackupPolicy, spec.Compression, spec.Verify, spec.Job = nil, "", "", jobUse(spec.Job)
 	spec.Hold, spec.HeldSnapshots, spec.TTL = nil, nil, nil
-	return append(proof, use{needs: find(path, spec), context: spec})
+	needs := append(find(path, spec), identityNeeds(path, spec.BackupSource, spec.ServiceAccountName, hasProxy(spec.Job))...)
+	return append(proof, use{needs: needs, context: spec})
 }
 
 // proofUses returns the use of a ServiceAccount by the image of etcd, which runs in the pod of a backup that a restore
@@ -106,8 +107,11 @@ func jobUse(job *v1beta2.JobPolicy) *v1beta2.JobPolicy {
 
 func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
 	template := spec.ClusterTemplate
+	// A restore without a job may have that of spec.backup of the cluster, and its proxy.
+	proxied := spec.Job == nil || hasProxy(spec.Job)
 	spec.ClusterTemplate, spec.RevisionBump, spec.Job = nil, nil, jobUse(spec.Job)
-	uses := []use{{needs: find(path, spec), context: spec}}
+	needs := append(find(path, spec), identityNeeds(path, placeOf(spec.RestoreSource), spec.ServiceAccountName, proxied)...)
+	uses := []use{{needs: needs, context: spec}}
 	if spec.BackupStorageType != "" || spec.RestoreSource != (v1beta2.RestoreSource{}) {
 		uses = append(uses, locationUse(path, spec))
 	}
@@ -140,7 +144,8 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 		uses = append(uses, proofUses(path.Child("backup"), policy.Verify, policy.ServiceAccountName, spec.Repository)...)
 		policy.Schedule, policy.TimeZone, policy.Retention, policy.TTL = "", nil, nil, nil
 		policy.Compression, policy.Verify, policy.Job = "", "", jobUse(policy.Job)
-		uses = append(uses, use{needs: find(path.Child("backup"), policy), context: policy})
+		needs := append(find(path.Child("backup"), policy), identityNeeds(path.Child("backup"), policy.BackupSource, policy.ServiceAccountName, hasProxy(policy.Job))...)
+		uses = append(uses, use{needs: needs, context: policy})
 		spec.Backup = nil
 	}
 	if spec.Bootstrap != nil && spec.Bootstrap.Existing != nil {
@@ -169,7 +174,12 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 func statusUses(status v1beta2.ClusterStatus) []use {
 	var uses []use
 	if r := status.Recovery; r != nil {
-		uses = append(uses, use{needs: find(field.NewPath("status", "recovery", "source"), r.Source), context: r.Source})
+		path := field.NewPath("status", "recovery", "source")
+		needs := find(path, r.Source)
+		if place := r.Source.Backup; place != nil {
+			needs = append(needs, identityNeeds(path.Child("backup"), placeOf(place.RestoreSource), place.ServiceAccountName, len(place.Env) > 0)...)
+		}
+		uses = append(uses, use{needs: needs, context: r.Source})
 	}
 	return uses
 }
