@@ -15,24 +15,18 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// mostSources bounds the lists of one observation. The PVCs of one cluster name one source. Users of the namespace can write
-// other sources on PVCs, and each one costs a list of all EtcdClusters.
-const mostSources = 4
-
-// observeSources looks whether the clusters still exist whose PVCs were found. Those beyond the bound count as ones that may.
+// observeSources looks whether the cluster still exists whose PVCs may be taken back, in each namespace that they name. Beyond
+// planner.MostSources it does not look.
 func observeSources(ctx context.Context, r *run) error {
-	if !planner.ConsidersVolumes(&r.seen.Observed) {
-		return nil
-	}
-	known := map[[2]string]planner.Source{}
+	sought := planner.SoughtSource(&r.seen.Observed)
+	known := map[string]planner.Source{} // by namespace
 	for i := range r.seen.Found {
 		f := &r.seen.Found[i]
-		if f.Kind != planner.KindPVC {
+		if f.Kind != planner.KindPVC || f.ClusterUID != sought {
 			continue
 		}
-		key := [2]string{f.ClusterUID, f.ClusterNamespace}
-		if _, is := known[key]; !is && len(known) >= mostSources {
-			known[key] = planner.Source{Unchecked: true}
+		if _, is := known[f.ClusterNamespace]; !is && len(known) >= planner.MostSources {
+			known[f.ClusterNamespace] = planner.Source{Beyond: true}
 		} else if !is {
 			source, err := findSource(ctx, r, f.ClusterUID, f.ClusterNamespace)
 			if err != nil {
@@ -42,9 +36,9 @@ func observeSources(ctx context.Context, r *run) error {
 				// The status does not name a cluster of another namespace.
 				klog.FromContext(ctx).Info("The EtcdCluster whose data a PVC holds still exists", "pvc", f.Name, "source", source.Exists)
 			}
-			known[key] = source
+			known[f.ClusterNamespace] = source
 		}
-		f.Source = known[key]
+		f.Source = known[f.ClusterNamespace]
 	}
 	return nil
 }

@@ -88,11 +88,14 @@ func TestObserveSources(t *testing.T) {
 	own.Spec.Bootstrap = &v1beta2.BootstrapPolicy{FromVolumes: &v1beta2.FromVolumes{}}
 	lists := limitedLists{clusters: []v1beta2.EtcdCluster{own, clusterAt("prod", "c", "old")}}
 	s := &seen{Observed: planner.Observed{Cluster: &own}}
-	for name, uid := range map[string]string{"c-x": "old", "c-y": "older"} {
+	note := func(name, uid, namespace string) {
 		s.observeMark(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
-			Name: name, Labels: resources.Labels("c"), Annotations: map[string]string{resources.AnnotationClusterUID: uid},
+			Name: name, Labels: resources.Labels("c"),
+			Annotations: map[string]string{resources.AnnotationClusterUID: uid, resources.AnnotationClusterNamespace: namespace},
 		}})
 	}
+	note("c-x", "old", "")
+	note("c-y", resources.UnknownClusterUID, "prod") // released: it is not taken back
 	r := &run{Reconciler: &Reconciler{Config: Config{Objects: lists}}, seen: s}
 	if err := observeSources(t.Context(), r); err != nil {
 		t.Fatal(err)
@@ -102,21 +105,23 @@ func TestObserveSources(t *testing.T) {
 			t.Errorf("PVC %s: %+v", f.Name, f.Source)
 		}
 	}
-	for i := range 2 * mostSources {
-		s.observeMark(&corev1.PersistentVolumeClaim{ObjectMeta: metav1.ObjectMeta{
-			Name: fmt.Sprint("c-", i), Labels: resources.Labels("c"), Annotations: map[string]string{resources.AnnotationClusterUID: fmt.Sprint("forged-", i)},
-		}})
+	for i := range 2 * planner.MostSources {
+		note(fmt.Sprint("c-", i), "old", fmt.Sprint("forged-", i))
 	}
 	if err := observeSources(t.Context(), r); err != nil {
 		t.Fatal(err)
 	}
-	if last := s.Found[len(s.Found)-1]; !last.Source.Unchecked {
+	if last := s.Found[len(s.Found)-1]; last.Source != (planner.Source{Beyond: true}) {
 		t.Errorf("each source that a PVC names is looked up: %+v", last.Source)
 	}
 	lists.broken = errors.New("the API does not respond")
 	r.Objects = lists
 	if err := observeSources(t.Context(), r); !errors.Is(err, lists.broken) {
 		t.Errorf("the API does not respond: %v", err)
+	}
+	note("c-other", "older", "drill")
+	if err := observeSources(t.Context(), r); err != nil {
+		t.Errorf("EtcdClusters are listed before a user has chosen one of two earlier clusters: %v", err)
 	}
 }
 

@@ -355,7 +355,7 @@ type Found struct {
 	ClusterUID string
 	// ClusterNamespace is the namespace of that cluster as a PVC says it; empty if it does not.
 	ClusterNamespace string
-	// Source tells of that cluster. It is observed for PVCs only, and only while ConsidersVolumes.
+	// Source tells of that cluster. It is observed only for the PVCs of SoughtSource.
 	Source Source
 	// Controlled is true if it names an owner, so that garbage collection decides about it.
 	Controlled bool
@@ -375,6 +375,7 @@ type Found struct {
 type Source struct {
 	// Exists is its namespace and name if it still exists, or if another one of its name in its namespace may have its data.
 	Exists string
-	// Unchecked is true if the controller may not read whether it does.
-	Unchecked bool
+	// Unchecked is true if the controller may not read whether it does. Beyond is true if it has not looked, because PVCs name more
+	// than MostSources.
+	Unchecked, Beyond bool
 }

@@ -13,9 +13,22 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// ConsidersVolumes is true if the rule for found volumes decides about PVCs of an earlier cluster.
-func ConsidersVolumes(o *Observed) bool {
+// considersVolumes is true if the rule for found volumes decides about PVCs of an earlier cluster.
+func considersVolumes(o *Observed) bool {
 	return len(foundVolumes(o.Found)) > 0 && (takesBack(o) || !beginsOtherwise(o) && !takesOver(o.Cluster) && !hasBegun(o))
+}
+
+// MostSources bounds the lists of one observation. The PVCs of one cluster name one source. Users of the namespace can write
+// other sources on PVCs, and each one costs a list of all EtcdClusters.
+const MostSources = 4
+
+// SoughtSource returns the UID of the earlier cluster whose PVCs this cluster may go on with. It is empty if there is none, and
+// if there are several: a user chooses one first.
+func SoughtSource(o *Observed) string {
+	if from := formerClusters(o); len(from) == 1 && considersVolumes(o) {
+		return from[0]
+	}
+	return ""
 }
 
 // beginsOtherwise is true for a cluster that a restore or a recovery fills.
@@ -23,11 +36,29 @@ func beginsOtherwise(o *Observed) bool {
 	return IsFilledByRestore(o.Cluster, o.AwaitedRestore) || recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress()
 }
 
-// whySource waits if the cluster with one of the UIDs may still exist. Its PVCs are copies then, as in a namespace
+// whyNoneTaken waits if no request takes the PVCs of the earlier clusters back: there are several, or the only one may
+// still exist.
+func whyNoneTaken(o *Observed, from []string) *Wait {
+	if len(from) <= 1 {
+		return whySource(o, from)
+	}
+	volumes, others := foundVolumes(o.Found), "the PVCs of the others"
+	if !takesBack(o) {
+		others += ", or from all of them to begin empty"
+	}
+	return &Wait{
+		Reason: ReasonVolumesFound,
+		Message: fmt.Sprintf("the PVCs are of %d earlier clusters of this name, and a cluster goes on with the data of one: %s",
+			len(from), describeVolumes(volumes)),
+		Remedy: "Choose one, and take the labels from " + others + ", such as with: " + removeLabels(o.Cluster, volumes, "NAME"),
+	}
+}
+
+// whySource waits if the cluster with the UID may still exist. Its PVCs are copies then, as in a namespace
 // that a backup tool has restored under another name. They keep the cluster ID, the member IDs and the peer URLs. So
 // members that start on them would join the raft group of that cluster, and acknowledge writes in place of its members.
-func whySource(o *Observed, uids []string) *Wait {
-	volumes := slices.DeleteFunc(foundVolumes(o.Found), func(f Found) bool { return !slices.Contains(uids, f.ClusterUID) })
+func whySource(o *Observed, from []string) *Wait {
+	volumes := slices.DeleteFunc(foundVolumes(o.Found), func(f Found) bool { return !slices.Contains(from, f.ClusterUID) })
 	begin := fmt.Sprintf("take the labels from the PVCs: %s. Without spec.bootstrap.fromVolumes this cluster then begins empty, and an EtcdRestore fills it",
 		removeLabels(o.Cluster, volumes, strings.Join(namesOf(volumes), " ")))
 	for i := range volumes {
@@ -35,6 +66,14 @@ func whySource(o *Observed, uids []string) *Wait {
 		namespace, _, _ := strings.Cut(f.Source.Exists, "/")
 		switch {
 		case f.Source == (Source{}):
+		case f.Source.Beyond:
+			return &Wait{
+				Reason: ReasonVolumesFound,
+				Message: fmt.Sprintf("the cluster whose data PVC %s holds may still exist. The controller has not looked for it, because the PVCs of that cluster name more than %d namespaces",
+					f.Name, MostSources),
+				Remedy: fmt.Sprintf("A cluster has one namespace. Correct the annotation %s of the PVCs that name another one. Otherwise restore a backup instead. To do so, %s.",
+					resources.AnnotationClusterNamespace, begin),
+			}
 		case namespace == o.Cluster.Namespace:
 			return &Wait{
 				Reason: ReasonVolumesFound,

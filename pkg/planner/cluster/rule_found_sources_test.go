@@ -6,6 +6,8 @@ package cluster
 import (
 	"strings"
 	"testing"
+
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // copied is for a PVC whose cluster still exists.
@@ -13,6 +15,9 @@ func copied(f *Found) { f.Source, f.ClusterNamespace = Source{Exists: "prod/c"},
 
 // unchecked is for a PVC whose cluster may exist in a namespace that the controller may not read.
 func unchecked(f *Found) { f.Source, f.ClusterNamespace = Source{Unchecked: true}, "prod" }
+
+// beyond is for a PVC whose cluster was not looked for, because PVCs of it name too many namespaces.
+func beyond(f *Found) { f.Source, f.ClusterNamespace = Source{Beyond: true}, "prod" }
 
 // TestCopiedVolumesMessage: beside the cluster whose data the PVCs hold, the status names a backup, and not the request that
 // would lead to the same wait. Of a cluster in another namespace it does not say whether that exists.
@@ -57,25 +62,51 @@ func TestCopiedVolumesMessage(t *testing.T) {
 	}
 }
 
-// TestConsidersVolumes: the controller lists EtcdClusters only while PVCs of an earlier one may be taken back.
-func TestConsidersVolumes(t *testing.T) {
+// TestSeveralSources: a user chooses one of several earlier clusters before anything is said of one of them, with the request and
+// without. No text names the PVCs of another one.
+func TestSeveralSources(t *testing.T) {
+	t.Parallel()
+	own, theirs := found(KindPVC, "own", "old"), found(KindPVC, "theirs", "copy", copied)
+	const choose = "Choose one, and take the labels from the PVCs of the others"
+	for name, test := range map[string]struct {
+		edits  []func(*Observed)
+		remedy string
+		lacks  string
+	}{
+		"none is requested":                      {edits(theirs, own), choose + ", or from all of them to begin empty, such as with: kubectl label pvc -n n NAME", "may still exist"},
+		"they are requested":                     {edits(fromVolumes, theirs, own), choose + ", such as with: kubectl label pvc -n n NAME", "may still exist"},
+		"a PVC that says no cluster is released": {edits(theirs, found(KindPVC, "released", resources.UnknownClusterUID)), "take the labels from the PVCs: kubectl label pvc -n n theirs etcd_cluster-", "released"},
+		"one names too many namespaces":          {edits(found(KindPVC, "x", "old", beyond)), "Correct the annotation etcd.database.coreos.com/cluster-namespace", "allow the controller"},
+	} {
+		w := Decide(observed(t, 3, "", append(edits(unresponsive), test.edits...)...)).Wait
+		if w == nil || w.Reason != ReasonVolumesFound || !strings.Contains(w.Remedy, test.remedy) || strings.Contains(w.Message+w.Remedy, test.lacks) {
+			t.Errorf("%s: %+v", name, w)
+		}
+	}
+}
+
+// TestSoughtSource: the controller lists EtcdClusters only while the PVCs of one earlier cluster may be taken back.
+func TestSoughtSource(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
 		size    int
 		members string
 		edits   []func(*Observed)
-		want    bool
+		want    string
 	}{
-		"nothing was found":                         {3, "", edits(unresponsive), false},
-		"a new cluster beside a PVC":                {3, "", edits(unresponsive, found(KindPVC, "x", "old")), true},
-		"the PVC is requested":                      {3, "", edits(unresponsive, fromVolumes, found(KindPVC, "x", "old")), true},
-		"a cluster that has begun, beside a PVC":    {1, "a:claim", edits(found(KindPVC, "x", "old")), false},
-		"a service of an earlier cluster":           {3, "", edits(unresponsive, fromVolumes, found(KindService, "c", "old")), false},
-		"a PVC that comes late, beside unconfirmed": {3, "", edits(unresponsive, takenBack("x", "old"), found(KindPVC, "y", "old")), true},
+		"nothing was found":                         {3, "", edits(unresponsive), ""},
+		"a new cluster beside a PVC":                {3, "", edits(unresponsive, found(KindPVC, "x", "old")), "old"},
+		"PVCs of two clusters":                      {3, "", edits(unresponsive, found(KindPVC, "x", "old"), found(KindPVC, "y", "older")), ""},
+		"a PVC beside one that says no cluster":     {3, "", edits(unresponsive, found(KindPVC, "x", "old"), found(KindPVC, "y", resources.UnknownClusterUID)), "old"},
+		"the PVC is requested":                      {3, "", edits(unresponsive, fromVolumes, found(KindPVC, "x", "old")), "old"},
+		"a cluster that has begun, beside a PVC":    {1, "a:claim", edits(found(KindPVC, "x", "old")), ""},
+		"one that requested PVCs, and has begun":    {1, "a:claim", edits(fromVolumes, found(KindPVC, "x", "old")), ""},
+		"a service of an earlier cluster":           {3, "", edits(unresponsive, fromVolumes, found(KindService, "c", "old")), ""},
+		"a PVC that comes late, beside unconfirmed": {3, "", edits(unresponsive, takenBack("x", "old"), found(KindPVC, "y", "old")), "old"},
 	} {
 		o := observed(t, test.size, test.members, test.edits...)
-		if ConsidersVolumes(&o) != test.want {
-			t.Errorf("%s: %t", name, !test.want)
+		if got := SoughtSource(&o); got != test.want {
+			t.Errorf("%s: %q, want %q", name, got, test.want)
 		}
 	}
 }

@@ -22,17 +22,16 @@ func ruleFoundVolumes(o *Observed) (Plan, bool) {
 	switch volumes := foundVolumes(o.Found); {
 	case takesBack(o):
 		return takeBack(o)
-	case !ConsidersVolumes(o):
+	case !considersVolumes(o):
 		return Plan{}, false // there are none, the cluster has begun, or it begins with other data
 	default:
-		if why := whySource(o, uidsOf(volumes)); why != nil {
+		if why := whyNoneTaken(o, formerClusters(o)); why != nil {
 			return Plan{Wait: why, RequeueAfter: recheckSteady}, true // fromVolumes would lead to the same wait
 		}
 		return wait(recheckSteady, ReasonVolumesFound, // each observation lists EtcdClusters
 			fmt.Sprintf("%s of an earlier cluster of this name: %s. This cluster does not begin empty beside them",
 				diagnosis.Count(len(volumes), "PVC"), describeVolumes(volumes)),
-			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s -n %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. "+
-				"To begin empty and keep them, take their labels away: %s",
+			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s -n %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. To begin empty and keep them, take their labels away: %s",
 				o.Cluster.Name, o.Cluster.Namespace, removeLabels(o.Cluster, volumes, strings.Join(namesOf(volumes), " ")))), true
 	}
 }
@@ -59,13 +58,7 @@ func takeBack(o *Observed) (Plan, bool) {
 	if begun && (o.Etcd.Linearizable || len(from) != 1) {
 		return Plan{}, false
 	}
-	if len(from) > 1 {
-		return wait(recheckWaiting, ReasonVolumesFound,
-			fmt.Sprintf("the PVCs are of %d earlier clusters of this name, and a cluster goes on with the data of one: %s",
-				len(from), describeVolumes(foundVolumes(o.Found))),
-			"Choose one, and take the labels from the PVCs of the others, such as with: "+removeLabels(o.Cluster, foundVolumes(o.Found), "NAME")), true
-	}
-	if why := whySource(o, from); why != nil {
+	if why := whyNoneTaken(o, from); why != nil {
 		return Plan{Wait: why, RequeueAfter: recheckSteady}, true
 	}
 	if why := whyNotTakenBack(o); why != nil && !begun {
@@ -208,14 +201,6 @@ func namesOf(found []Found) []string {
 		names = append(names, found[i].Name)
 	}
 	return names
-}
-
-func uidsOf(found []Found) []string {
-	var uids []string
-	for i := range found {
-		uids = append(uids, found[i].ClusterUID)
-	}
-	return uids
 }
 
 // foundVolumes returns the PVCs that were found.

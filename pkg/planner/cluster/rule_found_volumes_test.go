@@ -101,6 +101,7 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"a released PVC stays released", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPVC, "y", resources.UnknownClusterUID)), "found-volumes: TakeBack PVC x"},
 		{"no PVC says its cluster", 3, "", edits(fresh, fromVolumes, found(KindPVC, "y", resources.UnknownClusterUID)), "found-volumes: TakeBack PVC y"},
 		{"half of the PVCs that say no cluster were taken back", 3, "", edits(fresh, fromVolumes, takenBack("x", resources.UnknownClusterUID), found(KindPVC, "y", resources.UnknownClusterUID)), "found-volumes: TakeBack PVC y"},
+		{"PVCs of two clusters, and none is requested", 3, "", edits(fresh, volume("x"), found(KindPVC, "y", "older", copied)), waits},
 		{"PVCs of two clusters", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPVC, "y", "older")), waits},
 		{"a PVC of another cluster beside those that were taken back", 3, "", edits(fresh, fromVolumes, takenBack("x", "old"), found(KindPVC, "y", "older")), waits},
 		{"a PVC that garbage collection deletes", 3, "", edits(fresh, fromVolumes, volume("x"), found(KindPVC, "y", "old", func(f *Found) { f.Controlled = true })), waits},
