@@ -127,9 +127,31 @@ func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.Et
 		return r.guard.Check(ctx, resource, completed, nil)
 	}
 	allowed := backup.DeepCopy()
-	allowed.Spec.Verify, allowed.Spec.ServiceAccountName = policy.Verify, policy.ServiceAccountName
-	allowed.Spec.Encryption, allowed.Spec.Job = policy.Encryption, policy.Job
-	return r.guard.Check(ctx, resource, backup, allowed)
+	for _, f := range policyFields {
+		f.copy(&allowed.Spec, &v1beta2.BackupSpec{
+			Verify: policy.Verify, ServiceAccountName: policy.ServiceAccountName, Encryption: policy.Encryption, Job: policy.Job,
+		})
+	}
+	var given []string
+	for _, f := range policyFields {
+		one := allowed.DeepCopy()
+		if f.copy(&one.Spec, &backup.Spec); len(rights.NeedsOf(one, allowed)) > 0 {
+			given = append(given, field.NewPath("spec", f.name).String())
+		}
+	}
+	return r.guard.CheckCompleted(ctx, resource, backup, allowed, given)
+}
+
+// policyFields are the fields of a request that replace those of spec.backup, and may change how its Secrets and its
+// ServiceAccount are used.
+var policyFields = []struct {
+	name string
+	copy func(to, from *v1beta2.BackupSpec)
+}{
+	{"verify", func(to, from *v1beta2.BackupSpec) { to.Verify = from.Verify }},
+	{"serviceAccountName", func(to, from *v1beta2.BackupSpec) { to.ServiceAccountName = from.ServiceAccountName }},
+	{"encryption", func(to, from *v1beta2.BackupSpec) { to.Encryption = from.Encryption }},
+	{"job", func(to, from *v1beta2.BackupSpec) { to.Job = from.Job }},
 }
 
 // newBackup returns the EtcdBackup to create: the request, completed from spec.backup of the

@@ -90,13 +90,16 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 		},
 		{"a proxy, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Job: &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://mine"}}},
-		}}, []string{"spec.encryption", `Secret "recipients"`}},
+		}}, []string{`field names: spec.job of the request: a pod mounts Secret "recipients"`, "or remove spec.job from the request"}},
+		{"a proxy and a service account", []string{"create etcdbackups", "use serviceaccounts mine"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
+			Verify: v1beta2.VerificationChecksum, ServiceAccountName: "mine", Job: &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://mine"}}},
+		}}, []string{`field names: spec.serviceAccountName, spec.job of the request: a pod mounts Secret "recipients"`, "or remove spec.serviceAccountName, spec.job from the request"}},
 		{"an annotation, with the right to create backups only", []string{"create etcdbackups", "use secrets pull"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Job: &v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, ImagePullSecrets: cluster.Spec.Backup.Job.ImagePullSecrets, Env: cluster.Spec.Backup.Job.Env},
 		}}, []string{`Secret "recipients"`}},
 		{"a verification with the image of etcd, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Verify: v1beta2.VerificationRestore,
-		}}, []string{`ServiceAccount "mover"`}},
+		}}, []string{`spec.verify of the request: a pod runs as ServiceAccount "mover"`, "or remove spec.verify from the request"}},
 		{"another verification, with the right", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{Verify: v1beta2.VerificationHash}}, nil},
 	} {
 		t.Run(test.name, func(t *testing.T) {

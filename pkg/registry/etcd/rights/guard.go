@@ -57,15 +57,29 @@ func (g Guard) Update(resource schema.GroupResource, next rest.ValidateObjectUpd
 // Check returns a Forbidden error unless the user of the request has every right that obj
 // needs and old did not need.
 func (g Guard) Check(ctx context.Context, resource schema.GroupResource, obj, old runtime.Object) error {
+	return g.check(ctx, resource, obj, old, func(need Need) (subject, do string) { return need.Field, "remove the field" })
+}
+
+// CheckCompleted is Check for an obj that a server has completed from a request. The request may lack the field that names
+// a Secret. So the error names given, the fields of the request that make obj differ from old.
+func (g Guard) CheckCompleted(ctx context.Context, resource schema.GroupResource, obj, old runtime.Object, given []string) error {
+	return g.check(ctx, resource, obj, old, func(Need) (subject, do string) {
+		fields := strings.Join(given, ", ")
+		return fields + " of the request", "remove " + fields + " from the request"
+	})
+}
+
+func (g Guard) check(ctx context.Context, resource schema.GroupResource, obj, old runtime.Object, words func(Need) (subject, do string)) error {
 	for _, need := range NeedsOf(obj, old) {
 		has, reason, err := g.Has(ctx, need.AnyOf...)
 		if err != nil {
 			return err
 		}
 		if !has {
+			subject, do := words(need)
 			return apierrors.NewForbidden(resource, nameOf(obj), fmt.Errorf("%w: %s: %s, which needs the right %s in namespace %s%s",
-				ErrNotAllowed, need.Field, need.What, oneOf(need.AnyOf), request.NamespaceValue(ctx), remedy(reason,
-					"ask an administrator of the namespace for a Role with that right, or remove the field")))
+				ErrNotAllowed, subject, need.What, oneOf(need.AnyOf), request.NamespaceValue(ctx), remedy(reason,
+					"ask an administrator of the namespace for a Role with that right, or "+do)))
 		}
 	}
 	return nil
