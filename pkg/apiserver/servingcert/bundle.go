@@ -19,6 +19,8 @@ import (
 	corev1 "k8s.io/api/core/v1"
 	"k8s.io/client-go/util/cert"
 	"k8s.io/client-go/util/keyutil"
+
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 )
 
 // Keys of the Secret beside tls.crt and tls.key.
@@ -81,7 +83,7 @@ func (b *bundle) addCA(now time.Time) error {
 	template := &x509.Certificate{
 		SerialNumber:          serial,
 		Subject:               pkix.Name{CommonName: fmt.Sprintf("etcd-operator-apiserver-ca-%x", serial.Bytes()[:4])},
-		NotBefore:             now.Add(-backdate),
+		NotBefore:             now.Add(-certificates.Backdate),
 		NotAfter:              now.Add(caLifetime),
 		KeyUsage:              x509.KeyUsageCertSign | x509.KeyUsageDigitalSignature,
 		BasicConstraintsValid: true,
@@ -110,7 +112,7 @@ func (b *bundle) issueLeaf(now time.Time, names []string) error {
 		SerialNumber: serial,
 		Subject:      pkix.Name{CommonName: names[0]},
 		DNSNames:     names,
-		NotBefore:    now.Add(-backdate),
+		NotBefore:    now.Add(-certificates.Backdate),
 		NotAfter:     now.Add(leafLifetime),
 		KeyUsage:     x509.KeyUsageDigitalSignature,
 		ExtKeyUsage:  []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth},

@@ -5,5 +5,5 @@
 // holds a CA and one leaf certificate, which all replicas use; the first replica creates it. The
 // certificate of the CA goes into the APIService, so that the kube-apiserver can verify the
 // server. plan.go decides the next step, bundle.go issues certificates, manager.go writes them.
-// The package imports nothing of this project. Start at manager.go.
+// Of this project the package imports pkg/certificates only. Start at manager.go.
 package servingcert

@@ -6,6 +6,7 @@ package servingcert
 import (
 	"bytes"
 	"context"
+	"crypto/x509"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -28,12 +29,18 @@ const (
 	syncPeriod = 30 * time.Second
 	// retryPeriod follows a sync that failed.
 	retryPeriod = 2 * time.Second
+	// yieldPeriod is how long a manager keeps what another manager has put in the place of its leaf. The clocks of two
+	// machines may differ by more than the life of a certificate. Without this pause they would write in turns at each sync.
+	yieldPeriod = 10 * time.Minute
 	// maxSteps limits the steps of one sync. A bundle that was not renewed for long needs several.
 	maxSteps = 8
 )
 
 // ErrContended means that other writers changed the Secret at each attempt to write it.
 var ErrContended = errors.New("other writers changed the Secret at each attempt; the write is retried")
+
+// errClocks means that two replicas do not agree on the time.
+var errClocks = errors.New("another replica has replaced the certificate by one that it issued at an earlier time; compare the clocks of the nodes")
 
 // Config names the objects that the manager writes.
 type Config struct {
@@ -56,6 +63,10 @@ type Manager struct {
 	provider   *provider
 	// known is the content of the Secret at the last read.
 	known *bundle
+	// written is the leaf that this manager wrote last; nil if another manager has replaced it since.
+	written *x509.Certificate
+	// yieldsUntil is when this manager decides again, after another manager has replaced what it wrote.
+	yieldsUntil time.Time
 }
 
 // NewManager returns a manager that has no certificate yet.
@@ -147,9 +158,9 @@ func (m *Manager) ensureSecret(ctx context.Context) (*bundle, error) {
 		if err != nil {
 			return nil, err
 		}
-		now := m.clock.Now()
+		now := notBeforeLastWrite(m.clock.Now(), secret)
 		step := plan(now, have, m.names())
-		if step == StepNone {
+		if step == StepNone || m.yields(ctx, have) {
 			m.known = have
 			return have, nil
 		}
@@ -170,10 +181,46 @@ func (m *Manager) ensureSecret(ctx context.Context) (*bundle, error) {
 		if err != nil {
 			return nil, err
 		}
+		m.written = next.leaf
 		klog.FromContext(ctx).Info("Serving certificates changed",
 			"secret", klog.KRef(m.config.Namespace, m.config.Secret), "step", step)
 	}
 	return nil, ErrContended
+}
+
+// notBeforeLastWrite returns the time of the local clock, or of the last write of the Secret if that is later. The
+// kube-apiserver dates each write. It also is the client that verifies the certificate, so a local clock that is behind
+// must not decide that the certificate is not valid yet.
+func notBeforeLastWrite(now time.Time, secret *corev1.Secret) time.Time {
+	if secret == nil {
+		return now
+	}
+	latest := secret.CreationTimestamp.Time
+	for _, f := range secret.ManagedFields {
+		if f.Time != nil && f.Time.After(latest) {
+			latest = f.Time.Time
+		}
+	}
+	if latest.After(now) {
+		return latest
+	}
+	return now
+}
+
+// yields is true for some time after another manager has replaced the leaf that m wrote by a leaf that was
+// issued earlier. The clocks of the two machines differ, and it is not known which clock is right.
+func (m *Manager) yields(ctx context.Context, have *bundle) bool {
+	if have == nil {
+		return false
+	}
+	if m.written != nil && !m.written.Equal(have.leaf) {
+		if have.leaf.NotBefore.Before(m.written.NotBefore) {
+			m.yieldsUntil = m.clock.Now().Add(yieldPeriod)
+			klog.FromContext(ctx).Error(errClocks, "Serving certificate of this replica was replaced", "decidesAgain", m.yieldsUntil)
+		}
+		m.written = nil
+	}
+	return m.clock.Now().Before(m.yieldsUntil)
 }
 
 // read returns the Secret and its content. The Secret is nil if it does not exist, the content is

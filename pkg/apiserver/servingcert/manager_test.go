@@ -33,10 +33,12 @@ type bench struct {
 	kube       *fake.Clientset
 	aggregator *aggregatorfake.Clientset
 	clock      *clocktesting.FakeClock
+	// writes counts the writes of the Secret.
+	writes int
 }
 
 func newBench(objects ...runtime.Object) *bench {
-	return &bench{
+	b := &bench{
 		kube: fake.NewClientset(objects...),
 		aggregator: aggregatorfake.NewSimpleClientset(&apiregistrationv1.APIService{
 			ObjectMeta: metav1.ObjectMeta{Name: apiService},
@@ -44,6 +46,8 @@ func newBench(objects ...runtime.Object) *bench {
 		}),
 		clock: clocktesting.NewFakeClock(start),
 	}
+	b.dateWrites()
+	return b
 }
 
 func (b *bench) manager() *Manager {

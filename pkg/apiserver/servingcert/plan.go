@@ -7,6 +7,8 @@ import (
 	"crypto/x509"
 	"slices"
 	"time"
+
+	"github.com/etcd-operator/etcd-operator/pkg/certificates"
 )
 
 // Periods of the certificates. The manager replaces a CA in three steps, so that clients always
@@ -20,8 +22,6 @@ const (
 	// settleTime is the time between two steps, in which all clients and replicas see the first
 	// one. The kube-apiserver needs seconds for it, other replicas a sync period.
 	settleTime = time.Hour
-	// backdate makes a certificate valid at once on machines whose clocks are behind.
-	backdate = 5 * time.Minute
 )
 
 // Step is the next change that a bundle needs.
@@ -48,11 +48,13 @@ func plan(now time.Time, have *bundle, names []string) Step {
 		return StepCreate
 	}
 	newest := have.cas[0]
-	if now.After(newest.NotAfter.Add(-caRenewBefore)) {
+	// A clock that was ahead by more than a day has issued what is not valid yet. Clients that verify it reject it until
+	// then, also after that clock was corrected.
+	if now.Before(newest.NotBefore) || now.After(newest.NotAfter.Add(-caRenewBefore)) {
 		return StepAddCA
 	}
 
-	if !hasNames(have.leaf, names) || now.After(have.leaf.NotAfter) || !isTrusted(have.leaf, have.cas) {
+	if !hasNames(have.leaf, names) || !isValid(now, have.leaf) || !isTrusted(now, have.leaf, have.cas) {
 		return StepIssueLeaf
 	}
 	settled := now.After(issuedAt(newest).Add(settleTime))
@@ -69,7 +71,11 @@ func plan(now time.Time, have *bundle, names []string) Step {
 }
 
 func issuedAt(certificate *x509.Certificate) time.Time {
-	return certificate.NotBefore.Add(backdate)
+	return certificates.IssuedAt(certificate.NotBefore)
+}
+
+func isValid(now time.Time, certificate *x509.Certificate) bool {
+	return !now.Before(certificate.NotBefore) && !now.After(certificate.NotAfter)
 }
 
 func hasNames(leaf *x509.Certificate, names []string) bool {
@@ -81,8 +87,8 @@ func hasNames(leaf *x509.Certificate, names []string) bool {
 	return true
 }
 
-func isTrusted(leaf *x509.Certificate, cas []*x509.Certificate) bool {
+func isTrusted(now time.Time, leaf *x509.Certificate, cas []*x509.Certificate) bool {
 	return slices.ContainsFunc(cas, func(ca *x509.Certificate) bool {
-		return leaf.CheckSignatureFrom(ca) == nil
+		return isValid(now, ca) && leaf.CheckSignatureFrom(ca) == nil
 	})
 }
