@@ -311,7 +311,7 @@ func pruneOf(b *v1beta2.EtcdBackup, run BackupRun, layout manifest.Layout, owner
 	if !b.Spec.IsPeriodic() || b.IsHeld() {
 		return nil
 	}
-	p := &agent.Prune{Layout: layout, Owner: owner, BackupUID: string(b.UID), Keep: run.Keep, Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}
+	p := &agent.Prune{Layout: layout, Owner: owner, BackupUID: string(b.UID), Keep: keptPlaces(run.Keep), Count: max(b.Spec.BackupPolicy.MaxBackups, 0)}
 	if age := b.Spec.BackupPolicy.MaxAge; age != nil {
 		p.MaxAgeSeconds = int64(age.Duration / time.Second)
 	}
