@@ -55,6 +55,7 @@ var roles = []role{
 		{do: "PATCH etcdclusters/owned", body: `{"spec":{"backup":{` + elsewhere + `}}}`, code: 403, says: "spec.backup.s3.awsSecret"},
 		{do: "PATCH etcdclusters/owned", body: `{"spec":{"backup":{"storageType":"S3","s3":{"awsSecret":null,"endpoint":"https://evil.example.com"}}}}`, code: 200},
 		{do: "PATCH etcdclusters/secured", body: `{"spec":{"size":5}}`, code: 200},
+		{do: "PATCH etcdclusters/secured", body: `{"spec":{"pod":{"annotations":{"a":"b"}}}}`, code: 403, says: "spec.TLS.static"},
 		{do: "PATCH etcdclusters/secured", body: `{"spec":{"repository":"evil.example.com/etcd"}}`, code: 403, says: "spec.TLS.static"},
 		{do: "PATCH etcdclusters/new?fieldManager=x", body: `{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdCluster","metadata":{"name":"new"},"spec":{"size":3}}`, code: 403},
 		{do: "POST etcdclusters/owned/restart", body: "{}", code: 403},

@@ -82,14 +82,14 @@ var (
 	}
 	ofClusters = map[bool][]string{
 		true: {
-			"repository", "pod.etcdEnv", "pod.imagePullSecrets", "TLS.static", "bootstrap.existing.clientEndpoints", "bootstrap.existing.tlsSecret",
+			"repository", "pod.labels", "pod.annotations", "metadata.labels", "pod.etcdEnv", "pod.imagePullSecrets", "TLS.static", "bootstrap.existing.clientEndpoints", "bootstrap.existing.tlsSecret",
 			"backup.storageType", "backup.s3", "backup.abs", "backup.gcs", "backup.oss", "backup.persistentVolumeClaim", "backup.encryption",
 			"backup.serviceAccountName",
 		},
 		false: {
-			"size", "version", "paused", "etcd", "services", "podDisruptionBudget", "recovery", "deletionProtection", "imageDigest", "clients", "metadata",
+			"size", "version", "paused", "etcd", "services", "podDisruptionBudget", "recovery", "deletionProtection", "imageDigest", "clients",
 			"TLS.certManager", "bootstrap.existing.oldMembers",
-			"pod.labels", "pod.annotations", "pod.nodeSelector", "pod.affinity", "pod.antiAffinity", "pod.resources", "pod.tolerations", "pod.persistentVolumeClaimSpec",
+			"pod.nodeSelector", "pod.affinity", "pod.antiAffinity", "pod.resources", "pod.tolerations", "pod.persistentVolumeClaimSpec",
 			"pod.busyboxImage", "pod.securityContext", "pod.DNSTimeoutInSecond", "pod.ClusterDomain", "pod.topologySpreadConstraints",
 			"pod.priorityClassName", "pod.imagePullPolicy", "pod.terminationGracePeriodSeconds", "pod.containerSecurityContext",
 			"pod.persistentVolumeClaimRetentionPolicy",

@@ -136,7 +136,7 @@ func locationUse(path *field.Path, spec v1beta2.RestoreSpec) use {
 }
 
 // clusterUses treats each environment variable and each field that names a Secret for members as
-// a separate use. All depend on the repository, whose programs read them.
+// a separate use. All depend on the programs that read them.
 func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 	var uses []use
 	if spec.Backup != nil {
@@ -155,18 +155,33 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 		uses = append(uses, use{needs: find(path.Child("bootstrap", "existing"), existing), context: existing})
 		spec.Bootstrap = nil
 	}
+	programs := programsOf(spec)
 	if spec.Pod != nil {
 		pod := *spec.Pod
 		for i, variable := range pod.EtcdEnv {
-			uses = append(uses, use{needs: find(path.Child("pod", "etcdEnv").Index(i), variable), context: []any{spec.Repository, variable}})
+			uses = append(uses, use{needs: find(path.Child("pod", "etcdEnv").Index(i), variable), context: []any{programs, variable}})
 		}
 		pod.EtcdEnv = nil
 		spec.Pod = &pod
 	}
 	for _, need := range find(path, spec) {
-		uses = append(uses, use{needs: []Need{need}, context: []any{spec.Repository, withoutIndex(need.Field), need.AnyOf}})
+		uses = append(uses, use{needs: []Need{need}, context: []any{programs, withoutIndex(need.Field), need.AnyOf}})
 	}
 	return uses
+}
+
+// programsOf returns what decides which programs run in the pods of members: the repository, and the labels and annotations, by
+// which a webhook may add containers.
+func programsOf(spec v1beta2.ClusterSpec) []any {
+	var pod v1beta2.PodPolicy
+	if spec.Pod != nil {
+		pod = *spec.Pod
+	}
+	var metadata v1beta2.ObjectsMetadata
+	if spec.Metadata != nil {
+		metadata = *spec.Metadata
+	}
+	return []any{spec.Repository, pod.Labels, pod.Annotations, metadata.Labels}
 }
 
 // statusUses returns the uses of a recovery: the controller restores a member from the location

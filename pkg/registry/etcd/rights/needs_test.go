@@ -148,6 +148,7 @@ func TestNeeds(t *testing.T) {
 	proof := func(b *v1beta2.EtcdBackup) { b.Spec.Verify = v1beta2.VerificationRestore }
 	proofs := func(s *v1beta2.ClusterSpec) { s.Backup.Verify = v1beta2.VerificationRestore }
 	evil := func(s *v1beta2.ClusterSpec) { s.Repository = "evil.example.com/etcd" }
+	const ofMembers = "secrets/env secrets/operator secrets/other secrets/peer secrets/pull"
 	const all = "secrets/aws secrets/env secrets/operator secrets/other secrets/peer secrets/pull serviceaccounts/mover"
 	for _, test := range []struct {
 		name     string
@@ -186,14 +187,23 @@ func TestNeeds(t *testing.T) {
 			s.Replicas, s.Version, s.Backup.Schedule, s.Backup.Retention = ptr.To[int32](5), "3.6.17", "@daily", &v1beta2.BackupRetention{Count: ptr.To[int32](3)}
 			s.Pod.Resources.Requests = corev1.ResourceList{}
 		}), tlsCluster(), ""},
+		{"cluster with other annotations of its pods", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.Annotations = map[string]string{"a": "b"} }), tlsCluster(), ofMembers},
+		{"cluster with other labels of its pods", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.Labels = map[string]string{"a": "b"} }), tlsCluster(), ofMembers},
+		{"cluster with other labels of all objects", tlsCluster(func(s *v1beta2.ClusterSpec) {
+			s.Metadata = &v1beta2.ObjectsMetadata{Labels: map[string]string{"a": "b"}}
+		}), tlsCluster(), ofMembers},
+		{"cluster with empty labels and annotations", tlsCluster(func(s *v1beta2.ClusterSpec) {
+			s.Pod.Labels, s.Pod.Annotations, s.Metadata = map[string]string{}, map[string]string{}, &v1beta2.ObjectsMetadata{}
+		}), tlsCluster(), ""},
+		{"cluster without Secrets, with a policy of its pods", &v1beta2.EtcdCluster{Spec: v1beta2.ClusterSpec{Pod: &v1beta2.PodPolicy{Annotations: map[string]string{"a": "b"}}}}, &v1beta2.EtcdCluster{}, ""},
 		{"cluster with reordered lists", tlsCluster(func(s *v1beta2.ClusterSpec) {
 			slices.Reverse(s.Pod.EtcdEnv)
 			slices.Reverse(s.Pod.ImagePullSecrets)
 		}), tlsCluster(), ""},
-		{"cluster with another repository", tlsCluster(evil), tlsCluster(), "secrets/env secrets/operator secrets/other secrets/peer secrets/pull"},
+		{"cluster with another repository", tlsCluster(evil), tlsCluster(), ofMembers},
 		{"cluster whose backups a restore verifies", tlsCluster(proofs), tlsCluster(), "serviceaccounts/mover"},
 		{"cluster whose backups no restore verifies any more", tlsCluster(), tlsCluster(proofs), ""},
-		{"cluster with another repository whose backups a restore verifies", tlsCluster(proofs, evil), tlsCluster(proofs), "secrets/env secrets/operator secrets/other secrets/peer secrets/pull serviceaccounts/mover"},
+		{"cluster with another repository whose backups a restore verifies", tlsCluster(proofs, evil), tlsCluster(proofs), ofMembers + " serviceaccounts/mover"},
 		{"cluster with another version whose backups a restore verifies", tlsCluster(proofs, func(s *v1beta2.ClusterSpec) { s.Version = "3.6.17" }), tlsCluster(proofs), ""},
 		{"cluster with a Secret in another variable", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.EtcdEnv[1].Name = "ETCD_NAME" }), tlsCluster(), "secrets/env"},
 		{"cluster with another pull Secret", tlsCluster(func(s *v1beta2.ClusterSpec) { s.Pod.ImagePullSecrets[0].Name = "third" }), tlsCluster(), "secrets/third"},
