@@ -94,9 +94,3 @@ func adopt[T marked](
 	}
 	return nil
 }
-
-// beginsEmpty is true for a cluster that no existing etcd, backup or request gives its data.
-func beginsEmpty(o *planner.Observed) bool {
-	c := o.Cluster
-	return c.Existing() == nil && !planner.IsFilledByRestore(c, o.AwaitedRestore) && !c.Status.Recovery.IsInProgress()
-}

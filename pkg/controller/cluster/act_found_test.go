@@ -86,6 +86,28 @@ func TestTakeBack(t *testing.T) {
 	}
 }
 
+// TestJoinBesideVolumes: a cluster that is to join a running etcd does not begin beside a PVC of an earlier cluster of its name
+// that came since the observation.
+func TestJoinBesideVolumes(t *testing.T) {
+	t.Parallel()
+	for name, beside := range map[string]bool{"a PVC came": true, "none is left": false} {
+		l, r := livingCluster(t)
+		r.seen.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{ClientEndpoints: []string{"http://x:2379"}}}
+		r.seen.BootstrapName = "c-a"
+		l.Etcd = fakeetcd.NewClientset(r.seen.Cluster.DeepCopy())
+		if _, err := l.UpdateConfigMap(t.Context(), resources.WithRecord(l.c, l.record(), resources.Record{BootstrapMember: "c-a"})); err != nil {
+			t.Fatal(err)
+		}
+		if !beside {
+			l.deletePVC("c-theirs")
+		}
+		err := recordBootstrap(t.Context(), r, planner.RecordBootstrap{ClusterID: 1})
+		if recorded := resources.ParseRecord(l.record()).ClusterID != ""; recorded == beside || errors.Is(err, reconcile.ErrStale) != beside {
+			t.Errorf("%s: it is recorded: %t, error %v", name, recorded, err)
+		}
+	}
+}
+
 // TestTakeBackRecord: the record of the earlier cluster goes on as that of this cluster, with all that it knows.
 func TestTakeBackRecord(t *testing.T) {
 	t.Parallel()

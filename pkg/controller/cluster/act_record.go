@@ -133,7 +133,7 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 		}
 		check := requireSameBootstrapPod
 		if r.seen.Cluster.Existing() != nil { // the endpoints may change until now
-			check = requireSameSpec
+			check = requireNeverJoined
 		}
 		if err := check(ctx, r); err != nil {
 			return err
@@ -152,6 +152,15 @@ func recordBootstrap(ctx context.Context, r *run, a planner.RecordBootstrap) err
 	}
 	normal(r, EventClusterStarted, "Cluster started with member %s", record.BootstrapMember)
 	return nil
+}
+
+// requireNeverJoined makes sure, in the live API, that the spec still names the etcd that was observed, and that no pod or PVC
+// of a member exists. PVCs of an earlier cluster of this name come first.
+func requireNeverJoined(ctx context.Context, r *run) error {
+	if err := requireSameSpec(ctx, r); err != nil {
+		return err
+	}
+	return requireNoOtherObjects(ctx, r, r.seen.BootstrapName)
 }
 
 // requireSameBootstrapPod makes sure, in the live API, that the bootstrap member that responded still is

@@ -291,21 +291,21 @@ func member(c *v1beta2.EtcdCluster, m etcd.Member) planner.Member {
 }
 
 // lastKnown returns the members of the last status; they are all that is known of
-// the membership while it cannot be read. The status may be from before a removal.
+// the membership while it cannot be read. The status may be from before a removal. Members of an etcd that the cluster
+// no longer joins are none of its members.
 func (s *seen) lastKnown() []planner.Member {
 	var members []planner.Member
+	neverJoined := s.Cluster.Existing() == nil && !hasBegun(s.Cluster)
 	for i := range s.Cluster.Status.MemberStatuses {
 		m := &s.Cluster.Status.MemberStatuses[i]
 		id, err := strconv.ParseUint(m.ID, 16, 64)
-		if err != nil || !m.Unmanaged && slices.Contains(s.Record.Removed, m.Name) {
+		if err != nil || m.Unmanaged && neverJoined || !m.Unmanaged && slices.Contains(s.Record.Removed, m.Name) {
 			continue
 		}
 		members = append(members, planner.Member{
-			ID:        id,
-			Name:      m.Name,
-			Started:   m.Role != v1beta2.MemberRolePending,
-			Learner:   m.Role == v1beta2.MemberRoleLearner,
-			Unmanaged: m.Unmanaged,
+			ID: id, Name: m.Name, Unmanaged: m.Unmanaged,
+			Started: m.Role != v1beta2.MemberRolePending,
+			Learner: m.Role == v1beta2.MemberRoleLearner,
 		})
 	}
 	return members

@@ -458,13 +458,25 @@ func TestLastStatusKeepsOldMembers(t *testing.T) {
 	t.Parallel()
 	c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c"}}
 	c.Status.MemberStatuses = []v1beta2.MemberStatus{{Name: "x", ID: "1", Unmanaged: true}, {Name: "c-a", ID: "2"}, {Name: "c-b", ID: "3"}}
+	c.Status.Phase = v1beta2.ClusterPhaseRunning
 	s := &seen{Observed: planner.Observed{Cluster: c}}
 	s.Record.Removed = []string{"x", "c-b"} // the name of an unmanaged member may come back
-	got := map[string]bool{}
-	for _, m := range s.lastKnown() {
-		got[m.Name] = m.Unmanaged
+	known := func() map[string]bool {
+		got := map[string]bool{}
+		for _, m := range s.lastKnown() {
+			got[m.Name] = m.Unmanaged
+		}
+		return got
 	}
-	if !maps.Equal(got, map[string]bool{"x": true, "c-a": false}) {
+	if got := known(); !maps.Equal(got, map[string]bool{"x": true, "c-a": false}) {
 		t.Errorf("unmanaged are %v", got)
+	}
+	c.Status.Phase = v1beta2.ClusterPhaseCreating
+	if got := known(); !maps.Equal(got, map[string]bool{"c-a": false}) {
+		t.Errorf("members of an etcd that the cluster no longer joins are its members: %v", got)
+	}
+	c.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{}}
+	if got := known(); !maps.Equal(got, map[string]bool{"x": true, "c-a": false}) {
+		t.Errorf("unmanaged are %v while the cluster is to join their etcd", got)
 	}
 }

@@ -71,7 +71,7 @@ func requireNeverServed(ctx context.Context, r *run, bootstrapMember string) err
 }
 
 // requireNoOtherObjects makes sure that the cluster has no pod and no PVC except those of
-// the bootstrap member. No cluster begins empty beside the data of an earlier cluster of its name.
+// the bootstrap member. No cluster begins empty, or joins an etcd, beside the data of an earlier cluster of its name.
 func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) error {
 	pods, err := r.Objects.ListPods(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if err != nil {
@@ -90,7 +90,7 @@ func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) 
 		if pvcs[i].Name != bootstrapMember && !r.seen.isPrepared(&pvcs[i]) && resources.Owns(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
-		if beginsEmpty(&r.seen.Observed) && resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
+		if !planner.BeginsOtherwise(&r.seen.Observed) && resources.MayHoldFormerMember(r.seen.Cluster, &pvcs[i]) {
 			return fmt.Errorf("PVC %s of an earlier cluster of this name exists: %w", pvcs[i].Name, reconcile.ErrStale)
 		}
 	}

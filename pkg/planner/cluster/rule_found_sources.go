@@ -13,9 +13,10 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// considersVolumes is true if the rule for found volumes decides about PVCs of an earlier cluster.
+// considersVolumes is true if the rule for found volumes decides about PVCs of an earlier cluster. A cluster that joins a running
+// etcd waits beside them, too: spec.bootstrap.existing stays in manifests and backups after the take-over has ended.
 func considersVolumes(o *Observed) bool {
-	return len(foundVolumes(o.Found)) > 0 && (takesBack(o) || !beginsOtherwise(o) && !takesOver(o.Cluster) && !hasBegun(o))
+	return len(foundVolumes(o.Found)) > 0 && (takesBack(o) || !BeginsOtherwise(o) && !hasBegun(o))
 }
 
 // MostSources bounds the lists of one observation. The PVCs of one cluster name one source. Users of the namespace can write
@@ -31,8 +32,8 @@ func SoughtSource(o *Observed) string {
 	return ""
 }
 
-// beginsOtherwise is true for a cluster that a restore or a recovery fills.
-func beginsOtherwise(o *Observed) bool {
+// BeginsOtherwise is true for a cluster that a restore or a recovery fills.
+func BeginsOtherwise(o *Observed) bool {
 	return IsFilledByRestore(o.Cluster, o.AwaitedRestore) || recovery.Current(o.Record.Recovery, o.Cluster.Status.Recovery).IsInProgress()
 }
 
@@ -44,7 +45,7 @@ func whyNoneTaken(o *Observed, from []string) *Wait {
 	}
 	volumes, others := foundVolumes(o.Found), "the PVCs of the others"
 	if !takesBack(o) {
-		others += ", or from all of them to begin empty"
+		others += ", or from all of them to " + beginWithout(o.Cluster)
 	}
 	return &Wait{
 		Reason: ReasonVolumesFound,
@@ -54,12 +55,20 @@ func whyNoneTaken(o *Observed, from []string) *Wait {
 	}
 }
 
+// beginWithout says what a cluster does that finds no PVCs of an earlier cluster.
+func beginWithout(c *v1beta2.EtcdCluster) string {
+	if takesOver(c) {
+		return "join the etcd in spec.bootstrap.existing"
+	}
+	return "begin empty"
+}
+
 // whySource waits if the cluster with the UID may still exist. Its PVCs are copies then, as in a namespace
 // that a backup tool has restored under another name. They keep the cluster ID, the member IDs and the peer URLs. So
 // members that start on them would join the raft group of that cluster, and acknowledge writes in place of its members.
 func whySource(o *Observed, from []string) *Wait {
 	volumes := slices.DeleteFunc(foundVolumes(o.Found), func(f Found) bool { return !slices.Contains(from, f.ClusterUID) })
-	begin := fmt.Sprintf("take the labels from the PVCs: %s. Without spec.bootstrap.fromVolumes this cluster then begins empty, and an EtcdRestore fills it",
+	begin := fmt.Sprintf("take the labels from the PVCs: %s. Without spec.bootstrap this cluster then begins empty, and an EtcdRestore fills it",
 		removeLabels(o.Cluster, volumes, strings.Join(namesOf(volumes), " ")))
 	for i := range volumes {
 		f := &volumes[i]
@@ -71,7 +80,7 @@ func whySource(o *Observed, from []string) *Wait {
 				Reason: ReasonVolumesFound,
 				Message: fmt.Sprintf("the cluster whose data PVC %s holds may still exist. The controller has not looked for it, because the PVCs of that cluster name more than %d namespaces",
 					f.Name, MostSources),
-				Remedy: fmt.Sprintf("A cluster has one namespace. Correct the annotation %s of the PVCs that name another one. Otherwise restore a backup instead. To do so, %s.",
+				Remedy: fmt.Sprintf("A cluster has one namespace. Correct the annotation %s of the PVCs that name another namespace. Otherwise restore a backup instead. To do so, %s.",
 					resources.AnnotationClusterNamespace, begin),
 			}
 		case namespace == o.Cluster.Namespace:

@@ -62,10 +62,11 @@ func TestCopiedVolumesMessage(t *testing.T) {
 	}
 }
 
-// TestSeveralSources: a user chooses one of several earlier clusters before anything is said of one of them, with the request and
-// without. No text names the PVCs of another one.
+// TestSeveralSources: a user chooses one of several earlier clusters before the status names a source, with the request and
+// without. No remedy of one cluster names the PVCs of another cluster.
 func TestSeveralSources(t *testing.T) {
 	t.Parallel()
+	joinsToo := func(o *Observed) { joins(o); persist(o) }
 	own, theirs := found(KindPVC, "own", "old"), found(KindPVC, "theirs", "copy", copied)
 	const choose = "Choose one, and take the labels from the PVCs of the others"
 	for name, test := range map[string]struct {
@@ -74,6 +75,7 @@ func TestSeveralSources(t *testing.T) {
 		lacks  string
 	}{
 		"none is requested":                      {edits(theirs, own), choose + ", or from all of them to begin empty, such as with: kubectl label pvc -n n NAME", "may still exist"},
+		"none is requested, to join an etcd":     {edits(joinsToo, theirs, own), choose + ", or from all of them to join the etcd in spec.bootstrap.existing, such as with", "begin empty"},
 		"they are requested":                     {edits(fromVolumes, theirs, own), choose + ", such as with: kubectl label pvc -n n NAME", "may still exist"},
 		"a PVC that says no cluster is released": {edits(theirs, found(KindPVC, "released", resources.UnknownClusterUID)), "take the labels from the PVCs: kubectl label pvc -n n theirs etcd_cluster-", "released"},
 		"one names too many namespaces":          {edits(found(KindPVC, "x", "old", beyond)), "Correct the annotation etcd.database.coreos.com/cluster-namespace", "allow the controller"},
@@ -96,6 +98,7 @@ func TestSoughtSource(t *testing.T) {
 	}{
 		"nothing was found":                         {3, "", edits(unresponsive), ""},
 		"a new cluster beside a PVC":                {3, "", edits(unresponsive, found(KindPVC, "x", "old")), "old"},
+		"a cluster that joins, beside a PVC":        {3, "", edits(unresponsive, joins, found(KindPVC, "x", "old")), "old"},
 		"PVCs of two clusters":                      {3, "", edits(unresponsive, found(KindPVC, "x", "old"), found(KindPVC, "y", "older")), ""},
 		"a PVC beside one that says no cluster":     {3, "", edits(unresponsive, found(KindPVC, "x", "old"), found(KindPVC, "y", resources.UnknownClusterUID)), "old"},
 		"the PVC is requested":                      {3, "", edits(unresponsive, fromVolumes, found(KindPVC, "x", "old")), "old"},

@@ -28,12 +28,22 @@ func ruleFoundVolumes(o *Observed) (Plan, bool) {
 		if why := whyNoneTaken(o, formerClusters(o)); why != nil {
 			return Plan{Wait: why, RequeueAfter: recheckSteady}, true // fromVolumes would lead to the same wait
 		}
+		without := beginWithout(o.Cluster)
 		return wait(recheckSteady, ReasonVolumesFound, // each observation lists EtcdClusters
-			fmt.Sprintf("%s of an earlier cluster of this name: %s. This cluster does not begin empty beside them",
-				diagnosis.Count(len(volumes), "PVC"), describeVolumes(volumes)),
-			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s -n %s --type=merge -p '{\"spec\":{\"bootstrap\":{\"fromVolumes\":{}}}}'. To begin empty and keep them, take their labels away: %s",
-				o.Cluster.Name, o.Cluster.Namespace, removeLabels(o.Cluster, volumes, strings.Join(namesOf(volumes), " ")))), true
+			fmt.Sprintf("%s of an earlier cluster of this name: %s. This cluster does not %s beside them",
+				diagnosis.Count(len(volumes), "PVC"), describeVolumes(volumes), without),
+			fmt.Sprintf("To go on with their data, run: kubectl patch etcdcluster %s -n %s --type=merge -p '%s'. To %s and keep them, take their labels away: %s",
+				o.Cluster.Name, o.Cluster.Namespace, requestVolumes(o.Cluster), without, removeLabels(o.Cluster, volumes, strings.Join(namesOf(volumes), " ")))), true
 	}
+}
+
+// requestVolumes is the merge patch that requests to take the PVCs back. A cluster begins with the data of one etcd, so it
+// takes spec.bootstrap.existing away.
+func requestVolumes(c *v1beta2.EtcdCluster) string {
+	if takesOver(c) {
+		return `{"spec":{"bootstrap":{"existing":null,"fromVolumes":{}}}}`
+	}
+	return `{"spec":{"bootstrap":{"fromVolumes":{}}}}`
 }
 
 // takesBack is true from the request until a quorum has confirmed what was taken back. The request counts when the

@@ -4,6 +4,7 @@
 package cluster
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 	"time"
@@ -13,6 +14,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/certificates"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -89,9 +91,10 @@ func TestRuleFoundVolumes(t *testing.T) {
 		{"an EtcdRestore that does not exist fills nothing", 3, "", edits(fresh, volume("x"), annotated), waits},
 		{"an EtcdRestore that has ended fills nothing", 3, "", edits(fresh, volume("x"), restore("c", v1beta2.RestorePhaseSucceeded)), waits},
 		{"PVCs are requested beside the annotation of a restore", 3, "", edits(returned, fromVolumes, volume("x"), volume("y"), annotated), all},
-		{"a cluster that joins a running etcd", 3, "", edits(unresponsive, volume("x"), func(o *Observed) {
-			o.Cluster.Spec.Bootstrap = &v1beta2.BootstrapPolicy{Existing: &v1beta2.ExistingEtcd{}}
-		}), "bootstrap: wait ExistingEtcdUnreachable"},
+		{"a cluster that took over an etcd before, and whose namespace came back", 3, "", edits(returned, joins, volume("x")), waits},
+		{"the etcd that a cluster is to join responds", 3, "x:old y:old z:old", edits(neverServed, joins, volume("v")), waits},
+		{"a cluster that has begun to join goes on beside a PVC of an earlier one", 1, "x:old", edits(joins, volume("v")), "take-over: EnsurePodDisruptionBudget 1, AddLearner c-new, AdmitPod c-new[x c-new]"},
+		{"PVCs of its own are none of an earlier cluster", 1, "x:old", edits(joins, persist, unprepared, unusedPVC("v")), "take-over: EnsurePodDisruptionBudget 1, PreparePod v, wait WaitingForPod"},
 
 		{"PVCs are requested and none exists", 3, "", edits(fresh, fromVolumes), "found-volumes: wait VolumesNotFound"},
 		{"all that came back is taken back, the record last", 3, "", edits(returned, fromVolumes, volume("x"), volume("y")), all},
@@ -153,6 +156,35 @@ func TestFoundVolumesMessage(t *testing.T) {
 		if !strings.Contains(plan.Wait.Remedy, part) {
 			t.Errorf("the remedy lacks %q: %s", part, plan.Wait.Remedy)
 		}
+	}
+}
+
+// TestFoundVolumesOfATakeOver: the patch that the status names is accepted for a cluster that has spec.bootstrap.existing, and
+// takes the PVCs back. The other way out is to join that etcd.
+func TestFoundVolumesOfATakeOver(t *testing.T) {
+	o := observed(t, 3, "", unresponsive, joins, persist, found(KindPVC, "x", "old"))
+	w := Decide(o).Wait
+	if w == nil || w.Reason != ReasonVolumesFound {
+		t.Fatalf("it is decided: %s", describe(Decide(o)))
+	}
+	const join = "To join the etcd in spec.bootstrap.existing and keep them, take their labels away: kubectl label pvc -n n x etcd_cluster- etcd_recovery-"
+	if !strings.Contains(w.Message, "does not join the etcd in spec.bootstrap.existing beside them") || !strings.Contains(w.Remedy, join) {
+		t.Errorf("%+v", w)
+	}
+	_, patch, _ := strings.Cut(w.Remedy, "--type=merge -p '")
+	patch, _, _ = strings.Cut(patch, "'")
+	patched := o.Cluster.DeepCopy()
+	if err := json.Unmarshal([]byte(patch), patched); err != nil { // null takes a field away, as in a merge patch
+		t.Fatal(err)
+	}
+	for _, err := range validation.ValidateEtcdClusterUpdate(patched, o.Cluster) {
+		if strings.Contains(err.Field, "bootstrap") {
+			t.Errorf("%s: %v", patch, err)
+		}
+	}
+	o.Cluster = patched
+	if plan := describe(Decide(o)); plan != "found-volumes: TakeBack PVC x" {
+		t.Errorf("%s: %s", patch, plan)
 	}
 }
 

@@ -31,7 +31,7 @@ func beginWithExisting(o *Observed) Plan {
 	if !o.Etcd.Linearizable {
 		return wait(recheckWaiting, ReasonExistingEtcdUnreachable,
 			"the etcd in spec.bootstrap.existing could not be read through a quorum: "+o.Etcd.Err,
-			"Bring it back, or correct clientEndpoints and tlsSecret. Nothing was changed in it.")
+			"Bring it back, or correct clientEndpoints and tlsSecret. Nothing was changed in it. If it no longer exists, remove spec.bootstrap: this cluster then begins empty.")
 	}
 	if why := whyUnfit(o); why != nil {
 		return Plan{Wait: why, RequeueAfter: recheckWaiting}
@@ -46,6 +46,9 @@ func beginWithExisting(o *Observed) Plan {
 func ruleTakeOver(o *Observed) (Plan, bool) {
 	if !takesOver(o.Cluster) || len(listUnmanaged(o.Etcd.Members)) == 0 {
 		return Plan{}, false
+	}
+	if !isReportedServed(o.Cluster.Status.Phase) {
+		return Plan{RequeueAfter: recheckWaiting}, true // until the status says so, the API server lets spec.bootstrap.existing be removed
 	}
 	if why := whyOthers(o); why != nil {
 		return Plan{Wait: why, RequeueAfter: recheckWaiting}, true

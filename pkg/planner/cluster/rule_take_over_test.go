@@ -61,6 +61,9 @@ func TestRuleTakeOver(t *testing.T) {
 		{"the only voter has the removal of the last old member on its disk after a write", 1, "a", edits(func(o *Observed) { o.Record.Unwritten = "dead" }), "steady: WriteRemoval"},
 		{"not before the old member is removed", 1, "x:old a", edits(joins, unwritten), "take-over: EnsurePodDisruptionBudget 1, wait OldMembersKept"},
 		{"no member joins the etcd of another EtcdCluster", 3, "x:old", edits(joins, ofOther), "take-over: wait ExistingEtcdUnsuitable"},
+		{"no member joins before the status says that the cluster has begun", 3, "x:old y:old z:old", edits(joins, func(o *Observed) {
+			o.ClientService, o.Cluster.Status.Phase = Missing, v1beta2.ClusterPhaseCreating
+		}), "take-over"},
 		{"a member joins as a learner, and knows all old members", 3, "x:old y:old z:old", edits(joins),
 			"take-over: AddLearner c-new, AdmitPod c-new[x y z c-new]"},
 		{"no member is added before its pod waits", 3, "x:old y:old z:old", edits(joins, unprepared), "take-over: PreparePod c-new, wait WaitingForPod"},

@@ -97,8 +97,9 @@ func validateExistingTLS(spec *v1beta2.ClusterSpec, existing *v1beta2.ExistingEt
 	return errs
 }
 
-// validateBootstrapChange keeps what a cluster begins with. Before it has begun, the endpoints and
-// the Secret may be corrected, and PVCs may be taken back. When no old member is left, the whole may be removed.
+// validateBootstrapChange keeps what a cluster begins with. Before the status says that it has begun, no member joins a running
+// etcd. So the endpoints and the Secret may be corrected, PVCs may be taken back, and the whole may be removed. After that the
+// whole may be removed when no old member is left.
 func validateBootstrapChange(newCluster, oldCluster *v1beta2.EtcdCluster, path *field.Path) field.ErrorList {
 	now, before := existingOf(&newCluster.Spec), existingOf(&oldCluster.Spec)
 	status := &oldCluster.Status
@@ -113,7 +114,7 @@ func validateBootstrapChange(newCluster, oldCluster *v1beta2.EtcdCluster, path *
 		return nil
 	case before == nil:
 		return field.ErrorList{forbidden(path, "may not be added to a cluster that exists, because the cluster has begun with data of its own; make a new EtcdCluster")}
-	case now == nil && (!hasBegun || hasOldMembers || len(status.MemberStatuses) == 0):
+	case now == nil && hasBegun && (hasOldMembers || len(status.MemberStatuses) == 0):
 		return field.ErrorList{forbidden(path, "may not be removed while members of the running etcd may be left; set oldMembers to Remove and wait until status.memberStatuses has no unmanaged member")}
 	case now == nil:
 		return nil
