@@ -108,6 +108,8 @@ func waitFor(err error) *planner.Wait {
 		reason, remedy = planner.ReasonRestoreEnded, "Save the data of the PVC that has the name of the old member. Then restore a backup with an EtcdRestore."
 	case errors.Is(err, reconcile.ErrNotOwned):
 		reason, remedy = planner.ReasonNameConflict, "Delete the object that the message names, if nothing needs it, or create the cluster under another name."
+	case errors.Is(err, errCertificateRewritten):
+		reason, remedy = planner.ReasonForbidden, "Exclude the Certificate that the message names from the policy. The controller writes it again after some minutes."
 	case apierrors.IsForbidden(err):
 		reason, remedy = planner.ReasonForbidden, "Give the controller the permission that the message names, or change the policy. The controller tries again."
 	}
@@ -125,7 +127,7 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 	defer cancel()
 	var result outcome
 	var failed []error
-	stale := false
+	stale, rewrites := false, 0
 	for _, action := range plan.Actions {
 		err := carryOutUnlessBlocked(ctx, r, action, &result)
 		if errors.Is(err, errPolicyRestarts) {
@@ -155,6 +157,9 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 		case errors.Is(err, etcd.ErrUnhealthy):
 			klog.FromContext(ctx).V(2).Info("etcd does not accept the change of its members yet", "action", fmt.Sprintf("%T", action), "err", err)
 			result.retryAfter = retryUnhealthy
+		case errors.Is(err, errCertificateRewritten):
+			klog.FromContext(ctx).V(2).Info("A policy changes a Certificate", "err", err)
+			rewrites++
 		case errors.Is(err, errServiceRejected):
 			klog.FromContext(ctx).Info("Kubernetes rejected the client Service", "err", err)
 			result.serviceRejected = err
@@ -172,6 +177,9 @@ func act(ctx context.Context, r *run, plan planner.Plan) (outcome, error) {
 	}
 	if !stale {
 		r.stale.forget(r.key)
+	}
+	if rewrites > 0 && rewrites == len(plan.Actions) && plan.RequeueAfter >= retrySoon {
+		result.retryAfter = retryManual // nothing else has changed that the next look would show
 	}
 	return result, errors.Join(failed...)
 }

@@ -45,8 +45,19 @@ func requestCertificate(ctx context.Context, r *run, a planner.RequestCertificat
 	if !drifted {
 		return nil
 	}
-	if _, err := r.CertManager.Update(ctx, repaired); err != nil {
+	now := r.Clock.Now()
+	if differs := differences(repaired, live); r.rewritten.isPaused(r.key, want.GetName(), differs, now) {
+		return rewritten(want.GetName(), differs)
+	}
+	stored, err := r.CertManager.Update(ctx, repaired)
+	if err != nil {
 		return reconcile.StaleOnConflict(err)
+	}
+	// A policy may change each write. Without the pause the controller would write again for ever.
+	if again, drifted := resources.CertificateDrift(want, stored); drifted {
+		differs := differences(again, stored)
+		r.rewritten.note(r.key, want.GetName(), differs, now)
+		return rewritten(want.GetName(), differs)
 	}
 	normal(r, EventCertificateRequested, "Repaired Certificate %s", want.GetName())
 	return nil

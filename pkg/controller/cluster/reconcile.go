@@ -66,6 +66,8 @@ type Reconciler struct {
 	reports  nodeReporting
 	existing takeOvers
 	orphaned orphanedpvc.Reporter
+	// rewritten are the Certificates that a policy changes back.
+	rewritten rewrittenCertificates
 }
 
 // NewReconciler returns a Reconciler, or an error that names what is missing.
@@ -99,6 +101,7 @@ func (r *Reconciler) Reconcile(ctx context.Context, key types.NamespacedName) (t
 		r.creation.Forget(key)
 		r.disarms.forget(key)
 		r.stale.forget(key)
+		r.rewritten.forget(key)
 		r.reports.forget(key)
 		r.existing.forget(key)
 		r.Background.Forget(key)
