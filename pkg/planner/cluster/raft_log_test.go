@@ -94,6 +94,9 @@ func TestPrepareLog(t *testing.T) {
 		{"one that has long not served is repaired meanwhile", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", edits(up, logIs(begun, 120), degradedFor(diagnosis.ReturnGrace, "c")), "repair: RecreatePod c 3.6.11"},
 		{"one whose node reboots is not", 3, "a:claim,stale b:claim,stale c:claim,stale,down", edits(up, logIs(begun, 120), degradedFor(5*time.Minute, "c")), "rollout: wait PreparingLog"},
 		{"one that has not served for a moment is not", 3, "a:claim,stale b:claim,stale c:claim,stale,sick", edits(up, logIs(begun, 120)), "rollout: wait PreparingLog"},
+		{"nothing is prepared for a version that is too early", 3, "a:v=3.6.5,podv=3.6.5,claim,stale b:v=3.6.5,podv=3.6.5,claim,stale c:v=3.6.5,podv=3.6.5,claim,stale", edits(up, logIs(begun, 120)), "rollout: RecreatePod b 3.6.5"},
+		{"nothing is prepared for a version that one member must not follow", 3, "a:v=3.5.35,podv=3.5.35,claim,stale b:v=3.5.35,podv=3.5.35,claim,stale c:v=3.7.0,podv=3.7.0,claim", edits(wants("3.6.5"), logIs(fromOld, 120)), "rollout: RecreatePod b 3.5.35"},
+		{"nothing is prepared for a version that the cluster has left behind", 3, "a:claim,stale b:claim,stale c:claim,stale", edits(up, logIs(begun, 120), func(o *Observed) { o.Etcd.ClusterVersion = "3.8.0" }), "rollout: RecreatePod b 3.6.11"},
 		{"members that were started with later snapshots", 3, "a b c", edits(up, logIs(begun, 10600), func(o *Observed) { o.Pods[0].Log.SnapshotCount = 50000 }), "rollout: ForceSnapshot 2000, wait PreparingLog"},
 		{"the bootstrap member of a new cluster is noted as readable", 3, "a", edits(neverServed), "bootstrap: RecordBootstrap c0ffee"},
 	})

@@ -27,13 +27,9 @@ func isSplit(o *Observed) bool {
 
 // preparesLog is true while nothing but entries in the log keeps the members from the declared minor version.
 func preparesLog(o *Observed) bool {
-	target, low := parse(o.Cluster.Spec.Version), versionsOf(o).lowest()
-	if target == nil || low == nil {
-		return false
-	}
-	_, early := tooEarly(low, target)
-	_, _, unsafe := versionsOf(o).unsafeReturn(target)
-	return step(low, target) && !versionsOf(o).isLeftBehind(target) && !early && !unsafe && upgradePathOf(o).logBars(low, target)
+	u := upgradePathOf(o)
+	target, low := parse(o.Cluster.Spec.Version), u.lowest()
+	return target != nil && low != nil && u.isSafeStep(low, target) && u.logBars(low, target)
 }
 
 // awaitsVersion is true for a voter whose pod stays as it is until its member may run the declared minor version: after the

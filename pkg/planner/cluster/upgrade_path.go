@@ -107,9 +107,14 @@ func (u upgradePath) isLeftBehind(target *version.Version) bool {
 
 // canStep is true if a member that runs target may join members that run low.
 func (u upgradePath) canStep(low, target *version.Version) bool {
+	return u.isSafeStep(low, target) && !u.logBars(low, target)
+}
+
+// isSafeStep is true if at most entries in the log keep a member that runs target from joining members that run low.
+func (u upgradePath) isSafeStep(low, target *version.Version) bool {
 	_, early := tooEarly(low, target)
 	_, _, unsafe := u.unsafeReturn(target)
-	return step(low, target) && !early && !unsafe && !u.isLeftBehind(target) && !u.logBars(low, target)
+	return step(low, target) && !early && !unsafe && !u.isLeftBehind(target)
 }
 
 // logBars is true while the log may hold entries that a member that runs target cannot read, so
