@@ -24,6 +24,11 @@ func TestMembersOfLostNodes(t *testing.T) {
 	made := func(ago time.Duration) func(*Observed) {
 		return both(func(p *Pod) { p.Made = testNow.Add(-ago) })
 	}
+	since := func(ago time.Duration) func(*Observed) { // the pods are old and crash, and their nodes became ready so long ago
+		return both(func(p *Pod) {
+			p.Made, p.RestartCount, p.NodeReadySince = testNow.Add(-time.Hour), 3, testNow.Add(-ago)
+		})
+	}
 	const waits = "wait OldMemberMayRun"
 	const joins = "[a b c]"
 	checkDecisions(t, []decision{
@@ -31,6 +36,11 @@ func TestMembersOfLostNodes(t *testing.T) {
 		{"their pods start", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), made(time.Minute)), "recovery: GuardRecoveryMember, " + waits},
 		{"the nodes no longer exist", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), both(func(p *Pod) { p.NodeAbsent = true })), "recovery: GuardRecoveryMember, " + waits},
 		{"their volumes were emptied", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), both(func(p *Pod) { p.Made, p.RestartCount = testNow.Add(-time.Minute), 3 })), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
+		{"their nodes have just become ready again", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), since(time.Minute)), "recovery: GuardRecoveryMember, " + waits},
+		{"their nodes become ready in this moment", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), since(0)), "recovery: GuardRecoveryMember, " + waits},
+		{"their nodes have just become ready again, by a clock that is ahead", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), since(-time.Minute)), "recovery: GuardRecoveryMember, " + waits},
+		{"their nodes became ready long ago", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), since(diagnosis.ReturnGrace)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
+		{"their nodes became ready long ago, by a clock that is far ahead", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), since(-diagnosis.ReturnGrace)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 		{"their pods do not start", 3, starting, edits(noQuorum, recorded(filling), recoveryPod(0xbeef), made(diagnosis.ReturnGrace)), "recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 	})
 	for name, edit := range map[string]func(*Pod){
@@ -41,6 +51,25 @@ func TestMembersOfLostNodes(t *testing.T) {
 		plan := Decide(o)
 		if plan.Wait == nil || !strings.Contains(plan.Wait.Remedy, diagnosis.ConfirmNodeOff) {
 			t.Errorf("%s: %+v", name, plan.Wait)
+		}
+	}
+}
+
+// TestNodeReadyFor: package diagnosis takes 0 for a node of which nothing is known. The clock of a node may be ahead.
+func TestNodeReadyFor(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		since time.Time
+		want  time.Duration
+	}{
+		"nothing is known":               {time.Time{}, 0},
+		"a minute ago":                   {testNow.Add(-time.Minute), time.Minute},
+		"a minute ago by a clock ahead":  {testNow.Add(time.Minute), time.Minute},
+		"in this moment, which is known": {testNow, 1},
+	} {
+		o := observed(t, 1, "a", func(o *Observed) { o.Pods[0].NodeReadySince = test.since })
+		if got := diagnosisInput(&o).Pods[0].NodeReadyFor; got != test.want {
+			t.Errorf("%s: %s, want %s", name, got, test.want)
 		}
 	}
 }
