@@ -55,7 +55,7 @@ func TestMembersOfLostNodes(t *testing.T) {
 	}
 }
 
-// TestNodeReadyFor: package diagnosis takes 0 for a node of which nothing is known. The clock of a node may be ahead.
+// TestNodeReadyFor: package diagnosis takes 0 for a node if nothing says when it became ready. The clock of a node may be ahead.
 func TestNodeReadyFor(t *testing.T) {
 	t.Parallel()
 	for name, test := range map[string]struct {
