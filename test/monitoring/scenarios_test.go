@@ -147,6 +147,8 @@ var scenarios = []scenario{
 	{alert: "EtcdOperatorStorageFull", alsoHibernated: true,
 		series: []series{{`apiserver_request_total{job="etcd-operator-system/etcd-operator-apiserver",group="etcd.database.coreos.com",code="507"}`, "+0", "+5"}},
 		labels: map[string]string{}, summary: "the storage of the API servers of etcd clusters is full"},
+	{alert: "EtcdOperatorStorageCALost", alsoHibernated: true, series: []series{{`etcd_operator_storage_restart_before_timestamp_seconds{pod="a"}`, "0", "1767225600"}},
+		labels: map[string]string{}, summary: "the CA of the storage of etcd clusters was lost, and its members and the API servers must restart before 2026-01-01 00:00:00 +0000 UTC"},
 	{alert: "EtcdOperatorLeaseNotObeyed", alsoHibernated: true, series: []series{{"etcd_operator_leases_not_obeyed", "0", "1"}},
 		labels: map[string]string{}, summary: "1 leases in other namespaces are for the etcd clusters of this controller"},
 }

@@ -42,6 +42,13 @@ var (
 		StabilityLevel: metrics.ALPHA,
 	})
 
+	storageRestartBefore = metrics.NewGauge(&metrics.GaugeOpts{
+		Subsystem:      "etcd_operator",
+		Name:           "storage_restart_before_timestamp_seconds",
+		Help:           "By when the members and the API servers must restart, because the CA of the storage was lost. 0 while they need not.",
+		StabilityLevel: metrics.ALPHA,
+	})
+
 	isLeader = metrics.NewGauge(&metrics.GaugeOpts{
 		Subsystem:      "etcd_operator",
 		Name:           "leader",
@@ -53,7 +60,7 @@ var (
 // Register adds the metrics of this package that need no cache to the registry that the
 // process serves.
 var Register = sync.OnceFunc(func() {
-	legacyregistry.MustRegister(reconcileDuration, statusFieldsLeftOut, writesBounded, isLeader, leasesNotObeyed)
+	legacyregistry.MustRegister(reconcileDuration, statusFieldsLeftOut, writesBounded, isLeader, leasesNotObeyed, storageRestartBefore)
 	legacyregistry.MustRegister(attempts, backupDuration, lastSuccess, lastSize, healthy)
 	legacyregistry.MustRegister(restoresEnded, restoreDuration)
 })
@@ -76,6 +83,15 @@ func SetLeader(leads bool) {
 
 // SetLeasesNotObeyed records how many leases of others are for clusters that this controller looks after all the same.
 func SetLeasesNotObeyed(n int) { leasesNotObeyed.Set(float64(n)) }
+
+// SetStorageRestartBefore records by when the members of the storage and the API servers must restart; zero for never.
+func SetStorageRestartBefore(at time.Time) {
+	if at.IsZero() {
+		storageRestartBefore.Set(0)
+		return
+	}
+	storageRestartBefore.Set(float64(at.Unix()))
+}
 
 // ObserveReconcile records the end of one reconcile of an object of a kind.
 func ObserveReconcile(kind string, took time.Duration, err error) {

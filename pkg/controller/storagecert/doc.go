@@ -8,5 +8,5 @@
 // lease: a write that another controller was faster with fails, and is decided again. The manager
 // needs no API server of this project, which starts only after its storage. It keeps the CA in memory,
 // and writes it back if the Secret is lost. plan.go decides and is pure; manager.go reads and writes.
-// The package may import pkg/certificates and pkg/resources. Start at manager.go.
+// The package may import pkg/certificates, pkg/resources and pkg/controller/metrics. Start at manager.go.
 package storagecert

@@ -16,7 +16,11 @@ import (
 )
 
 // restart replaces the controller by one that has read nothing yet.
-func (b *bench) restart() { b.manager = NewManager(b.manager.config, b.kube, b.clock) }
+func (b *bench) restart() {
+	set := b.manager.setRestartBefore
+	b.manager = NewManager(b.manager.config, b.kube, b.clock)
+	b.manager.setRestartBefore = set
+}
 
 func (b *bench) loseCA() {
 	b.Helper()
@@ -63,6 +67,9 @@ func TestLostCA(t *testing.T) {
 			b.sync()
 			b.checkAccepted(started)
 			b.checkAccepted(b.pair(memberSuffix).CAs)
+			if got := b.restartBefore.IsZero(); got != test.restored {
+				t.Errorf("programs must restart before %v", b.restartBefore)
+			}
 			if got := cmp.Equal(b.secret(caSuffix).Data, ca); got != test.restored {
 				t.Errorf("the CA is the one of before: %t, want %t", got, test.restored)
 			}
@@ -88,6 +95,14 @@ func TestEndOfLostCA(t *testing.T) {
 		if len(both) != 2 || !both[1].Equal(lost[0]) {
 			t.Fatalf("%d CAs are trusted after the loss", len(both))
 		}
+		renewal := certificates.Renewal(b.pair(memberSuffix).Leaf)
+		for range 2 { // it is set at each sync
+			b.sync()
+			if !b.restartBefore.Equal(renewal) {
+				t.Fatalf("programs must restart before %v, want %v", b.restartBefore, renewal)
+			}
+			b.restartBefore = time.Time{}
+		}
 		if dropped {
 			b.annotate(resources.AnnotationDropOldCA)
 		} else {
@@ -96,7 +111,11 @@ func TestEndOfLostCA(t *testing.T) {
 			b.checkAccepted(lost)
 			b.clock.Step(26 * time.Hour)
 		}
+		b.restartBefore = start
 		b.sync()
+		if !b.restartBefore.IsZero() {
+			t.Errorf("after the last of their certificates was issued again, programs must restart before %v", b.restartBefore)
+		}
 		b.checkAccepted(both)
 		b.checkAccepted(both[:1])
 		b.checkAccepted(b.pair(memberSuffix).CAs)

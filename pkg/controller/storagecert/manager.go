@@ -18,6 +18,7 @@ import (
 	"k8s.io/utils/clock"
 
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/controller/metrics"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
@@ -54,11 +55,13 @@ type Manager struct {
 	clock  clock.Clock
 	// kept is the last CA that was read from its Secret or written there.
 	kept *issuer
+	// setRestartBefore gets at each sync by when programs must restart; zero for never.
+	setRestartBefore func(time.Time)
 }
 
 // NewManager returns a manager that has not read anything yet.
 func NewManager(config Config, kube kubernetes.Interface, clock clock.Clock) *Manager {
-	return &Manager{config: config, kube: kube, clock: clock}
+	return &Manager{config: config, kube: kube, clock: clock, setRestartBefore: metrics.SetStorageRestartBefore}
 }
 
 // Run keeps the Secrets in order until the context ends.
@@ -90,10 +93,14 @@ func (m *Manager) Sync(ctx context.Context) error {
 	if err != nil {
 		return fmt.Errorf("CA in Secret %s: %w", m.config.Service+caSuffix, err)
 	}
+	var restartBefore time.Time
 	for _, leaf := range leaves {
 		data, changed, err := current.leafData(m.clock.Now(), dataOf(leaf.secret), leaf.template)
 		if err != nil {
 			return fmt.Errorf("certificate for Secret %s: %w", leaf.name, err)
+		}
+		if end := current.keptUntil(data); !end.IsZero() && (restartBefore.IsZero() || end.Before(restartBefore)) {
+			restartBefore = end
 		}
 		if !changed {
 			continue
@@ -102,6 +109,11 @@ func (m *Manager) Sync(ctx context.Context) error {
 			return fmt.Errorf("write Secret %s: %w", leaf.name, err)
 		}
 		klog.FromContext(ctx).Info("Certificate of the storage issued", "secret", klog.KRef(m.config.Namespace, leaf.name))
+	}
+	m.setRestartBefore(restartBefore)
+	if !restartBefore.IsZero() {
+		klog.FromContext(ctx).Info("Certificates of the storage are of a CA that was lost. Restart members and API servers before they are renewed, or they reject each other: see the README of artifacts/ha",
+			"secret", klog.KRef(m.config.Namespace, m.config.Service+caSuffix), "restartBefore", restartBefore)
 	}
 	return nil
 }

@@ -36,11 +36,14 @@ type bench struct {
 	kube    *fake.Clientset
 	clock   *clocktesting.FakeClock
 	manager *Manager
+	// restartBefore is what the last sync has set.
+	restartBefore time.Time
 }
 
 func newBench(t *testing.T) *bench {
 	b := &bench{T: t, kube: fake.NewClientset(), clock: clocktesting.NewFakeClock(start)}
 	b.manager = NewManager(Config{Namespace: ns, Service: service}, b.kube, b.clock)
+	b.manager.setRestartBefore = func(at time.Time) { b.restartBefore = at }
 	return b
 }
 

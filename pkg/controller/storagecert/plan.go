@@ -208,6 +208,19 @@ func (a *issuer) leafData(now time.Time, have map[string][]byte, template certif
 	return map[string][]byte{corev1.TLSCertKey: chain, corev1.TLSPrivateKeyKey: key, corev1.ServiceAccountRootCAKey: bundle}, true, nil
 }
 
+// keptUntil returns when the present CA takes the place of another CA that has signed a certificate; zero if it has signed
+// the certificate itself. Programs that have not restarted by then reject what the present CA signs.
+func (a *issuer) keptUntil(data map[string][]byte) time.Time {
+	pair, err := readLeaf(data)
+	if err != nil || a.ca.HasSigned(pair.Leaf) {
+		return time.Time{}
+	}
+	if renewal := a.ca.LeafRenewal(pair.Leaf); !renewal.IsZero() {
+		return renewal
+	}
+	return pair.Leaf.NotAfter
+}
+
 func readLeaf(data map[string][]byte) (*certificates.Pair, error) {
 	return certificates.Read(resources.UseOperator, &corev1.Secret{Data: data})
 }
