@@ -114,11 +114,11 @@ func (c *Certificate) Reason() string {
 	return ReasonSecretUnreadable
 }
 
-// remediation says what would make the certificate usable.
-func (c *Certificate) remediation() string {
+// remediation says what would make a certificate usable.
+func (o *Observed) remediation(c *Certificate) string {
 	switch c.State {
 	case Missing:
-		return "Create Secret " + c.Secret + " in the namespace of the cluster. Members that run accept only a certificate of a CA that they trust. Their pods still have the former one mounted until the Secret exists: copy it first."
+		return "Create Secret " + c.Secret + " in the namespace of the cluster." + o.withRunning(c)
 	case Incomplete, Unusable:
 		return "Correct Secret " + c.Secret + "."
 	case Expired:
@@ -128,6 +128,20 @@ func (c *Certificate) remediation() string {
 	case NotYetValid, Usable, Unknown:
 	}
 	return diagnosis.NoActionYet
+}
+
+// withRunning says what else to heed about a Secret that is missing while members run; empty while none runs. Pods mount
+// the certificates of peers and servers only.
+func (o *Observed) withRunning(c *Certificate) string {
+	const accepted = " Members that run accept only a certificate of a CA that they trust."
+	switch {
+	case !slices.ContainsFunc(o.Pods, func(p Pod) bool { return p.Running }):
+		return ""
+	case c.Use == v1beta2.CertificateUsePeer || c.Use == v1beta2.CertificateUseServer:
+		return accepted + " Their pods still have the former one mounted until the Secret exists: copy it first."
+	default:
+		return accepted
+	}
 }
 
 // explainIssued is Explain for a certificate that the controller issues.
@@ -151,7 +165,7 @@ func (o *Observed) explainIssued(c *Certificate) (reason, message, remediation s
 	if p := o.rejecting(); p != nil && c.isLost() {
 		return ReasonTrustPending, c.Message + "; it is issued as soon as all members accept it: " + o.trustPending(p), diagnosis.NoActionYet
 	}
-	return c.Reason(), c.Message, c.remediation()
+	return c.Reason(), c.Message, o.remediation(c)
 }
 
 // withheld says why a declaration of the user keeps the controller from issuing anything in place of a lost certificate,

@@ -13,6 +13,33 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 )
 
+// TestRemedyOfMissingSecret: only pods that run have a certificate mounted, and only those of peers and servers.
+func TestRemedyOfMissingSecret(t *testing.T) {
+	const (
+		create   = "Create Secret s in the namespace of the cluster."
+		accepted = create + " Members that run accept only a certificate of a CA that they trust."
+		mounted  = accepted + " Their pods still have the former one mounted until the Secret exists: copy it first."
+	)
+	noPods := func(o *Observed) { o.Pods = nil }
+	for _, test := range []struct {
+		name string
+		use  v1beta2.CertificateUse
+		edit edit
+		want string
+	}{
+		{"peers, members run", v1beta2.CertificateUsePeer, func(*Observed) {}, mounted},
+		{"servers, members run", v1beta2.CertificateUseServer, func(*Observed) {}, mounted},
+		{"controller, members run", v1beta2.CertificateUseOperator, func(*Observed) {}, accepted},
+		{"peers, no pod exists", v1beta2.CertificateUsePeer, noPods, create},
+		{"peers, pods wait for the Secret", v1beta2.CertificateUsePeer, noneRuns, create},
+		{"controller, no pod exists", v1beta2.CertificateUseOperator, noPods, create},
+	} {
+		if _, _, got := static(test.edit).Explain(&Certificate{Use: test.use, Secret: "s", State: Missing}); got != test.want {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 // TestStates goes through the states of a certificate that nothing issues: what the status says,
 // and what would help.
 func TestStates(t *testing.T) {

@@ -89,7 +89,7 @@ const noCertManager = "spec.TLS.certManager needs the API cert-manager.io/v1, wh
 
 // Explain says why a certificate cannot be used, and what would help.
 func (o *Observed) Explain(c *Certificate) (reason, message, remediation string) {
-	reason, message, remediation = c.Reason(), c.Message, c.remediation()
+	reason, message, remediation = c.Reason(), c.Message, o.remediation(c)
 	m := o.CertManager
 	switch {
 	case o.CA != nil:
