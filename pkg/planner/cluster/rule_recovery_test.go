@@ -203,7 +203,7 @@ func TestFillRecoveryMember(t *testing.T) {
 			"recovery: GuardRecoveryMember, wait OldMemberMayRun"},
 		{"two pods are being deleted and may serve until then", 3, "a:noleader,index=90 b:unknown,terminating,index=0 c:unknown,terminating,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "b").EndsBy, podByName(o.Pods, "c").EndsBy = o.Now, o.Now }), "recovery: GuardRecoveryMember, wait OldMemberMayRun"},
-		{"beside an old member whose end is overdue", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
+		{"beside an old member whose end is overdue", 3, "a b c:overdue", edits(recorded(filling, restores), recoveryPod(0xbeef)), "recovery: wait OldMemberMayRun"},
 		{"beside one that is about to end", 3, "a b c:terminating", edits(recorded(filling, restores), recoveryPod(0xbeef), func(o *Observed) { podByName(o.Pods, "c").EndsBy = o.Now }),
 			"recovery: GuardRecoveryMember, VerifyWrite, RecordRecovery Cutover"},
 		{"a restore of a new cluster", 3, "", edits(unresponsive, recorded(filling, restores), recoveryPod(0)), "recovery: wait WaitingForRecoveryMember"},
