@@ -10,7 +10,7 @@ func TestRuleReplace(t *testing.T) {
 		{"a voter lost its pod and its data", 3, "a b c:nopod", nil, "replace: RemoveMember c Lost"},
 		{"a voter's pod goes with its data: first it ends what clients have asked it for", 3, "a b c:terminating", nil, "replace: wait WaitingForPod"},
 		{"a node that does not end the pod does not keep it", 3, "a b c:overdue", nil, "replace: RemoveMember c Lost"},
-		{"unless the others are no quorum", 3, "a b:sick c:overdue", nil, "replace: wait QuorumAtRisk"},
+		{"a node that does not end the pod, and the others are no quorum", 3, "a b:sick c:overdue", nil, "replace: wait QuorumAtRisk"},
 		{"a lost voter is removed when its container has ended", 3, "a b c:terminating,sick", nil, "replace: RemoveMember c Lost"},
 		{"a lost voter stays while its container is stopping: it may hold writes", 3, "a b c:stopping,sick", nil, "replace: wait WaitingForPod"},
 		{"as soon as the container has ended", 3, "a b c:stopping,down", nil, "replace: RemoveMember c Lost"},
