@@ -81,16 +81,19 @@ func TestCondition(t *testing.T) {
 // TestOverlapWait: a message of CertificatesValid while every certificate can be used is about an older CA.
 func TestOverlapWait(t *testing.T) {
 	const stays = "the CA before the present one stays trusted "
+	const seen = "until every member was seen to show a certificate of the present one"
+	const day = stays + "until 2026-01-03T02:04:05Z, for clients that have not read their new certificate, and " + seen
 	for _, test := range []struct {
 		name  string
 		edits []edit
 		want  string
 	}{
 		{"only the present CA is trusted", []edit{func(o *Observed) { o.CA.Overlap = false }}, ""},
-		{"clients have a day", nil, stays + "until 2026-01-03T02:04:05Z, for clients that have not read their new certificate"},
+		{"clients have a day", nil, day},
 		{"a client has a certificate of the old CA", []edit{client(func(c *Certificate) { c.Secret = "s-app"; unsigned(c) })}, stays + "until Secret s-app of spec.clients has a certificate of the present one"},
-		{"a member was not seen yet", []edit{func(o *Observed) { o.MembersVerified = false }}, stays + "until every member was seen to show a certificate of the present one"},
-		{"a kubelet was not notified yet", []edit{notRefreshed}, stays + "until every member was seen to show a certificate of the present one"},
+		{"a member was not seen yet", []edit{func(o *Observed) { o.MembersVerified = false }}, day},
+		{"a kubelet was not notified yet", []edit{notRefreshed}, day},
+		{"clients had a day, and a member was not seen", []edit{func(o *Observed) { o.CA.Since, o.MembersVerified = o.Now.Add(-clientGrace), false }}, stays + seen},
 		{"it is paused", []edit{paused}, stays + "while spec.paused is true. Set spec.paused=false."},
 		{"it is hibernated", []edit{func(o *Observed) { o.Hibernated, o.Pods = true, nil }}, stays + "until the cluster has members again"},
 	} {

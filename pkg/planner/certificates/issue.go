@@ -295,7 +295,8 @@ func (o *Observed) overlapWait() string {
 		return ""
 	}
 	const stays = "the CA before the present one stays trusted "
-	unverified := !o.MembersVerified || !o.Linearizable || slices.ContainsFunc(o.Pods, func(p Pod) bool { return !p.Refreshed })
+	// What members show is seen some time after the cluster is at rest, and the text does not change with it.
+	const seen = "until every member was seen to show a certificate of the present one"
 	switch c := o.clientOfOldCA(); {
 	case o.Paused:
 		return stays + "while spec.paused is true. " + endPause
@@ -303,10 +304,10 @@ func (o *Observed) overlapWait() string {
 		return stays + "until the cluster has members again"
 	case c != nil:
 		return stays + "until Secret " + c.Secret + " of spec.clients has a certificate of the present one"
-	case !unverified && o.isGraceLeft():
-		return stays + "until " + o.CA.Since.Add(clientGrace).UTC().Format(time.RFC3339) + ", for clients that have not read their new certificate"
+	case o.isGraceLeft():
+		return stays + "until " + o.CA.Since.Add(clientGrace).UTC().Format(time.RFC3339) + ", for clients that have not read their new certificate, and " + seen
 	default:
-		return stays + "until every member was seen to show a certificate of the present one"
+		return stays + seen
 	}
 }
 

@@ -154,7 +154,10 @@ func TestRotateCA(t *testing.T) {
 		requestedRotation(s)
 		certificatesValid(s, &certplanner.CA{Overlap: true})
 	}
-	alone := func(s *plugintest.State) { certificatesValid(s, &certplanner.CA{}) }
+	alone := func(s *plugintest.State) {
+		requestedRotation(s)
+		certificatesValid(s, &certplanner.CA{})
+	}
 	for name, c := range map[string]struct {
 		flags    string
 		clusters []any
@@ -169,22 +172,26 @@ func TestRotateCA(t *testing.T) {
 		"again within a day": {flags: "--dry-run", clusters: []any{rotated}, want: []string{"The present CA is less than a day old.", "Nothing was changed"}},
 		"the old CA ends": {
 			flags: "--drop-old", patch: drop,
-			clusters: []any{rotated, rotated, withCertificates("2", "2", "c", time.Hour, pending), withCertificates("2", "2", "c", time.Hour, requestedRotation)},
+			clusters: []any{rotated, rotated, withCertificates("2", "2", "c", time.Hour, pending), withCertificates("2", "2", "c", time.Hour, alone)},
 			want:     []string{"End of the old CA of prod/main: clients with a certificate of the old CA are rejected.", "Members and clients of prod/main trust CA ca-2 only."},
 		},
 		"the old CA ends before a restart": {
 			flags: "--drop-old --timeout=2s", patch: drop, clusters: []any{rotated, withCertificates("2", "2", "c", time.Hour, pending)},
 			code: failure.CodeTimedOut, want: []string{"member main-f9x4 restarts", "the change continues"},
 		},
+		"the old CA ends, asked for again while members restart": {
+			flags: "--drop-old", patch: drop, clusters: []any{withCertificates("2", "2", "c", time.Hour, pending), withCertificates("2", "2", "c", time.Hour, alone)},
+			want: []string{"Members and clients of prod/main trust CA ca-2 only."},
+		},
 		"more than a day later": {flags: "--dry-run", clusters: []any{withCertificates("2", "2", "b", 25*time.Hour, requestedRotation)}, want: []string{"for a day.\nNothing was changed"}},
 		"the old CA is trusted for more than a day": {
 			flags: "--drop-old", patch: drop,
-			clusters: []any{withCertificates("2", "2", "b", 30*time.Hour, overlapping), withCertificates("2", "2", "c", 30*time.Hour, requestedRotation)},
+			clusters: []any{withCertificates("2", "2", "b", 30*time.Hour, overlapping), withCertificates("2", "2", "c", 30*time.Hour, alone)},
 			want:     []string{"Members and clients of prod/main trust CA ca-2 only."},
 		},
 		"the CA was replaced without a request": {
 			flags: "--drop-old", patch: drop,
-			clusters: []any{withCertificates("2", "2", "b", time.Hour, nil), withCertificates("2", "2", "c", time.Hour, nil)},
+			clusters: []any{withCertificates("2", "2", "b", time.Hour, overlapping), withCertificates("2", "2", "c", time.Hour, alone)},
 			want:     []string{"Members and clients of prod/main trust CA ca-2 only."},
 		},
 		"the old CA ended": {

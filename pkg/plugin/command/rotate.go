@@ -98,7 +98,7 @@ func (a *app) rotateCA(ctx context.Context, o *changeOptions, t *target) error {
 }
 
 func (a *app) dropOldCA(ctx context.Context, o *changeOptions, t *target) error {
-	before, ca := t.cluster.Status.Certificates, certificateOf(t.cluster, v1beta2.CertificateUseCA)
+	ca := certificateOf(t.cluster, v1beta2.CertificateUseCA)
 	lines := []string{fmt.Sprintf("End of the old CA of %s: clients with a certificate of the old CA are rejected. Members restart one after the other.", t)}
 	effective := !trustsOneCA(t.cluster)
 	if !effective {
@@ -118,7 +118,7 @@ func (a *app) dropOldCA(ctx context.Context, o *changeOptions, t *target) error 
 			if !effective { // no certificate is issued again, so there is nothing to follow
 				return nil, trustedOnly(t), nil
 			}
-			return t.readThen(func(t *target) (state, error) { return lookAtOldCA(t, before), stalled(t, t.cluster) }), "", nil
+			return t.readThen(func(t *target) (state, error) { return lookAtOldCA(t), stalled(t, t.cluster) }), "", nil
 		},
 	})
 }
@@ -172,18 +172,9 @@ func lookAtRotation(t *target, old string) state {
 	return now
 }
 
-// lookAtOldCA is done once every certificate was issued again without the old CA and no member
-// has to restart. The controller issues all certificates again when it drops the old CA.
-func lookAtOldCA(t *target, before []v1beta2.CertificateStatus) state {
-	valid := report.ConditionOf(t.cluster, v1beta2.ClusterConditionCertificatesValid)
-	done := valid.Status == corev1.ConditionTrue && valid.Reason != reasonRestartPending && isReady(t.cluster)
-	for _, old := range before {
-		now := certificateOf(t.cluster, old.Use)
-		if old.Use != v1beta2.CertificateUseCA && now.SerialNumber == old.SerialNumber {
-			done = false
-		}
-	}
-	return state{step: progress.Step{Text: certificateWork(t.cluster)}, done: done, outcome: trustedOnly(t)}
+// lookAtOldCA is done once the status shows that only the present CA is trusted and no member has to restart.
+func lookAtOldCA(t *target) state {
+	return state{step: progress.Step{Text: certificateWork(t.cluster)}, done: trustsOneCA(t.cluster) && isReady(t.cluster), outcome: trustedOnly(t)}
 }
 
 // Reasons of CertificatesValid.
