@@ -21,12 +21,17 @@ marked() { k get pvc etcd-operator-apiserver-data --ignore-not-found -o jsonpath
 # proves nothing: kubectl apply -k artifacts/ha creates it with empty members, beside the pod that serves the objects.
 has_moved() {
   now=$(serving) || exit 1
+  reached=$(marked from-single) || exit 1
   case $now in
-  single) return 1 ;;
+  single)
+    case $reached in
+    filled-*) fail "an earlier move has filled the members, and a single API server is ready again. Nothing was changed. To complete the earlier move, delete the Deployment etcd-operator-apiserver and type the command again. To move what the single API server has now: kubectl -n $namespace annotate pvc etcd-operator-apiserver-data etcd.database.coreos.com/from-single-, and type the command again" ;;
+    esac
+    return 1
+    ;;
   members) if has_members; then return 0; else fail "the API servers store the objects in an etcd of your own, and nothing was changed"; fi ;;
   ?*) fail "API servers with both storages are ready, and nothing was changed: run the command again when the rollout has ended: kubectl -n $namespace get pods" ;;
   esac
-  reached=$(marked from-single) || exit 1
   case $reached in
   filled-*) return 0 ;;
   begun-*) return 1 ;;

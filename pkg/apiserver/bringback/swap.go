@@ -19,13 +19,15 @@ const (
 	// keptCopies is how many copies of replaced data stay, with the one that is made now. The one before is there if the
 	// file that is brought back turns out to be the wrong one.
 	keptCopies = 2
+	// keptTime is how long each copy stays at least: a command that fails makes a copy at each attempt.
+	keptTime = 24 * time.Hour
 	// copyMark is between the name of the data directory and the time of a copy, which has the format copyTime.
 	copyMark, copyTime = "-before-", "20060102-150405"
 )
 
 // SwapIn replaces a data directory by the one that Fill has made, and keeps the replaced one beside it as
 // data-before-TIME. At no moment is there no data directory: a member that started then would begin an
-// empty one. Of these copies the newest keptCopies stay, because each takes as much space as the data. The error matches
+// empty one. Of these copies the newest keptCopies stay, and those of the last keptTime, because each takes as much space as the data. The error matches
 // ErrInUse while an etcd runs on the replaced data.
 func SwapIn(restored, data string, now time.Time) error {
 	before := data + copyMark + now.UTC().Format(copyTime)
@@ -77,7 +79,7 @@ func removeSuperseded(data string, now time.Time) error {
 // name that no program makes is no copy. A copy that is not before now shows that a clock is or was wrong: then
 // the names do not say which copy is the newest, and all stay.
 func superseded(directories []string, data string, now time.Time) []string {
-	var copies []string
+	var copies, young []string
 	for _, name := range directories {
 		stamp, is := strings.CutPrefix(name, data+copyMark)
 		if !is {
@@ -91,7 +93,10 @@ func superseded(directories []string, data string, now time.Time) []string {
 			return nil
 		}
 		copies = append(copies, name)
+		if now.Sub(made) < keptTime {
+			young = append(young, name)
+		}
 	}
 	slices.Sort(copies) // the format sorts by time
-	return copies[:max(0, len(copies)-(keptCopies-1))]
+	return copies[:max(0, len(copies)-max(keptCopies-1, len(young)))]
 }

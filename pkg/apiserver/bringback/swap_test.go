@@ -21,6 +21,7 @@ func TestSuperseded(t *testing.T) {
 		"one copy":                  {[]string{"etcd", newest}, nil},
 		"two copies":                {[]string{newest, older}, []string{older}},
 		"three copies":              {[]string{older, newest, oldest}, []string{oldest, older}},
+		"copies of today":           {[]string{oldest, older, "etcd-before-20261130-110000", "etcd-before-20261130-110100", "etcd-before-20261129-130000"}, []string{oldest, older}},
 		"names of others":           {[]string{newest, "etcd-before-upgrade", "etcd-before-20260101", "etcd-before-20261301-000000", "etcd-before-20260101-000000.bak", "etcd-before-20260101-000000.5", "old-etcd-before-20260101-000000", "etcd-moved-before-20260101-000000"}, nil},
 		"a copy of another data":    {[]string{newest, "data-before-20260101-000000"}, nil},
 		"a copy of the future":      {[]string{newest, older, oldest, "etcd-before-20270101-000000"}, nil},
@@ -47,7 +48,7 @@ func TestSwapInKeepsTwoCopies(t *testing.T) {
 				t.Fatal(err)
 			}
 		}
-		if err := SwapIn(restored, data, start.Add(time.Duration(i)*time.Minute)); err != nil {
+		if err := SwapIn(restored, data, start.Add(time.Duration(i)*keptTime)); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -59,7 +60,7 @@ func TestSwapInKeepsTwoCopies(t *testing.T) {
 	for _, entry := range entries {
 		names = append(names, entry.Name())
 	}
-	if want := []string{"etcd", "etcd-before-20260101-000000", "etcd-before-20261130-120300", "etcd-before-20261130-120400"}; !slices.Equal(names, want) {
+	if want := []string{"etcd", "etcd-before-20260101-000000", "etcd-before-20261203-120000", "etcd-before-20261204-120000"}; !slices.Equal(names, want) {
 		t.Errorf("the volume has %v, want %v", names, want)
 	}
 }

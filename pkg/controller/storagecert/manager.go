@@ -99,7 +99,8 @@ func (m *Manager) Sync(ctx context.Context) error {
 		if err != nil {
 			return fmt.Errorf("certificate for Secret %s: %w", leaf.name, err)
 		}
-		if end := current.keptUntil(data); !end.IsZero() && (restartBefore.IsZero() || end.Before(restartBefore)) {
+		// The embedded etcd reads its certificates for each connection, so nothing must restart.
+		if end := current.keptUntil(data); m.config.EmbeddedService == "" && !end.IsZero() && (restartBefore.IsZero() || end.Before(restartBefore)) {
 			restartBefore = end
 		}
 		if !changed {
