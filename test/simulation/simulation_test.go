@@ -85,6 +85,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		42001651: "the alarm of the members of before was disarmed, and a recovery member had restored a full database",
 		42012200: "a member with a full database was restarted before the one that had restarted was ready",
 		42017431: "an empty PVC of a cluster whose pods a quota rejected went with the cluster that the API lost",
+		63002183: "all certificates were lost after the pods were created and before their containers started",
 		61001929: "all certificates were lost with their CA while only a recovery member served, which no client had seen",
 		117:      "the recovery member lost its volume right after it had taken over",
 		252:      "an unresponsive member had returned to a patch release that 3.7 must not follow",

@@ -70,9 +70,9 @@ func (c *Checks) caReplaced() {
 
 // allTrust is true if a member of a cluster runs, and all that do were started with this CA.
 // The launcher in a prepared pod starts etcd with what the volumes hold by then, so they must
-// hold the CA, too.
-func (c *Checks) allTrust(ca *corev1.Secret, owner string) bool {
-	present := kubernetes.LeafOf(ca)
+// hold the CA, too. No pod may be older than the Secret with the CA: a controller sees what a pod says, not what it mounts.
+func (c *Checks) allTrust(secret *corev1.Secret, owner string) bool {
+	present := kubernetes.LeafOf(secret)
 	if present == nil {
 		return false
 	}
@@ -91,7 +91,13 @@ func (c *Checks) allTrust(ca *corev1.Secret, owner string) bool {
 	}
 	for _, r := range c.w.Runs {
 		pod, exists := r.Pod()
-		if !exists || simetcd.OwnerOf(pod) != owner || r.Mounts() == nil {
+		if !exists || simetcd.OwnerOf(pod) != owner {
+			continue
+		}
+		if pod.CreationTimestamp.Before(&secret.CreationTimestamp) {
+			return false // it says that it trusts another CA, whatever it has mounted since
+		}
+		if r.Mounts() == nil {
 			continue
 		}
 		for _, name := range []string{schedules.PeerSecret, schedules.ServerSecret} {
