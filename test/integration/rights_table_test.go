@@ -156,6 +156,10 @@ var roles = []role{
 		{do: "POST etcdbackups", body: `{"metadata":{"name":"x"},"spec":{"etcdCluster":{"name":"owned"},` + s3OfTheOwner + `}}`, code: 201},
 		{do: "POST etcdbackups", body: `{"metadata":{"name":"y"},"spec":{"etcdCluster":{"name":"owned"},` + gcsWithACA + `}}`, code: 201},
 		{
+			do: "POST etcdbackups", code: 403, says: "spec.job.annotations",
+			body: `{"metadata":{"name":"z"},"spec":{"etcdCluster":{"name":"owned"},"job":{"annotations":{"a":"b"}},` + s3OfTheOwner + `}}`,
+		},
+		{
 			do: "POST etcdbackups", code: 403, says: `ServiceAccount \"default\"`,
 			body: `{"metadata":{"name":"z"},"spec":{"etcdCluster":{"name":"owned"},"job":{"env":[{"name":"HTTPS_PROXY","value":"http://x:1"}]},` + gcsWithACA + `}}`,
 		},

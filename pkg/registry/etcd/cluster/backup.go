@@ -119,10 +119,11 @@ func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.Et
 		return nil // it was checked with the request
 	}
 	if !equality.Semantic.DeepEqual(backup.Spec.BackupSource, policy.BackupSource) {
-		// The request names the location, and may have the job of the cluster: its proxy, and its pull Secrets.
+		// The request names the location, and may have the job of the cluster. Its pull Secrets, labels and annotations were
+		// checked with the cluster, and those of a request with the request. Its proxy leads to the location of the request.
 		completed := backup.DeepCopy()
-		if completed.Spec.Job != nil {
-			completed.Spec.Job.ImagePullSecrets = nil
+		if job := completed.Spec.Job; job != nil {
+			job.ImagePullSecrets, job.Labels, job.Annotations = nil, nil, nil
 		}
 		return r.guard.Check(ctx, resource, completed, nil)
 	}

@@ -53,11 +53,14 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 	cluster := destined("a")
 	cluster.Spec.Backup.Encryption = &v1beta2.BackupEncryption{AgeRecipientsSecret: "recipients"}
 	cluster.Spec.Backup.Job = &v1beta2.JobPolicy{
+		Labels:           map[string]string{"team": "data"},
 		ImagePullSecrets: []corev1.LocalObjectReference{{Name: "pull"}}, Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://proxy:3128"}},
 	}
 	intoGCS := v1beta2.BackupSpec{StorageType: v1beta2.BackupStorageTypeGCS, BackupSource: v1beta2.BackupSource{GCS: &v1beta2.GCSSource{Path: "mine/all", CASecret: "mine"}}}
 	cluster.Spec.Backup.ServiceAccountName, cluster.Spec.Backup.Verify = "mover", v1beta2.VerificationHash
 	create(t, storage, cluster)
+	annotated := v1beta2.BackupSpec{Job: cluster.Spec.Backup.Job.DeepCopy()}
+	annotated.Job.Annotations = map[string]string{"a": "b"}
 	for _, test := range []struct {
 		name  string
 		held  []string
@@ -79,7 +82,7 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 			Annotations: map[string]string{"etcd.database.coreos.com/pre-restore-backup-of": "r"},
 		}}, []string{"metadata.annotations[etcd.database.coreos.com/pre-restore-backup-of]"}},
 		{"a destination, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: intoS3}, []string{`spec.s3.awsSecret`, `Secret "mine"`}},
-		{"a destination, with both rights", []string{"create etcdbackups", "use secrets mine"}, v1beta2.EtcdBackup{Spec: intoS3}, nil},
+		{"a destination, with both rights and the labels of the cluster", []string{"create etcdbackups", "use secrets mine"}, v1beta2.EtcdBackup{Spec: intoS3}, nil},
 		{
 			"a destination with a CA behind the proxy of the cluster", []string{"create etcdbackups", "use secrets mine"}, v1beta2.EtcdBackup{Spec: intoGCS},
 			[]string{"spec.gcs.caSecret", `ServiceAccount "default"`},
@@ -94,9 +97,8 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 		{"a proxy and a service account", []string{"create etcdbackups", "use serviceaccounts mine"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Verify: v1beta2.VerificationChecksum, ServiceAccountName: "mine", Job: &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://mine"}}},
 		}}, []string{`field names: spec.serviceAccountName, spec.job of the request: a pod mounts Secret "recipients"`, "or remove spec.serviceAccountName, spec.job from the request"}},
-		{"an annotation, with the right to create backups only", []string{"create etcdbackups", "use secrets pull"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
-			Job: &v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, ImagePullSecrets: cluster.Spec.Backup.Job.ImagePullSecrets, Env: cluster.Spec.Backup.Job.Env},
-		}}, []string{`Secret "recipients"`}},
+		{"an annotation, with the right to create backups only", []string{"create etcdbackups", "use secrets pull"}, v1beta2.EtcdBackup{Spec: annotated}, []string{"spec.job.annotations", "client certificate", "get secrets or use secrets"}},
+		{"an annotation, without the right to the Secrets of the cluster", []string{"create etcdbackups", "use secrets pull", "use secrets"}, v1beta2.EtcdBackup{Spec: annotated}, []string{`Secret "recipients"`}},
 		{"a verification with the image of etcd, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Verify: v1beta2.VerificationRestore,
 		}}, []string{`spec.verify of the request: a pod runs as ServiceAccount "mover"`, "or remove spec.verify from the request"}},

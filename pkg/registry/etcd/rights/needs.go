@@ -79,7 +79,29 @@ func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
 	spec.BackupPolicy, spec.Compression, spec.Verify, spec.Job = nil, "", "", jobUse(spec.Job)
 	spec.Hold, spec.HeldSnapshots, spec.TTL = nil, nil, nil
 	needs := append(find(path, spec), identityNeeds(path, spec.BackupSource, spec.ServiceAccountName, hasProxy(spec.Job))...)
-	return append(proof, use{needs: needs, context: spec})
+	uses := append(proof, use{needs: needs, context: spec})
+	return append(uses, certificateUses(path, spec.Job, spec.EtcdCluster)...)
+}
+
+// certificateUses returns the use of the client certificate of a cluster by a program that a webhook adds because of labels
+// or annotations of a Job. The pod of the Job mounts that certificate, and the object does not name its Secret. So the author
+// needs the right to every Secret. An EtcdBackup of etcdEndpoints needs it, too: an EtcdRestore of it in place first stores
+// the data of a cluster, with the labels and annotations of that EtcdBackup. Proxies in job.env do not count: the agent
+// connects to the members directly, and sends the certificate nowhere else.
+func certificateUses(path *field.Path, job *v1beta2.JobPolicy, cluster *v1beta2.EtcdClusterRef) []use {
+	chosen := job.OnlySecretUse()
+	at := path.Child("job", "annotations")
+	switch {
+	case len(chosen.Annotations) > 0:
+	case len(chosen.Labels) > 0:
+		at = path.Child("job", "labels")
+	default:
+		return nil
+	}
+	return []use{{context: []any{cluster, chosen.Labels, chosen.Annotations}, needs: []Need{{
+		Field: at.String(), What: "a program that a webhook adds because of this field may read the client certificate of an EtcdCluster",
+		AnyOf: []Right{{Verb: "get", Resource: "secrets"}, {Verb: "use", Resource: "secrets"}},
+	}}}}
 }
 
 // proofUses returns the use of a ServiceAccount by the image of etcd, which runs in the pod of a backup that a restore
@@ -107,6 +129,10 @@ func jobUse(job *v1beta2.JobPolicy) *v1beta2.JobPolicy {
 
 func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
 	template := spec.ClusterTemplate
+	var certificate []use
+	if template == nil && spec.Backup == nil { // the pre-restore backup may have this job
+		certificate = certificateUses(path, spec.Job, &spec.EtcdCluster)
+	}
 	// A restore without a job may have that of spec.backup of the cluster, and its proxy.
 	proxied := spec.Job == nil || hasProxy(spec.Job)
 	spec.ClusterTemplate, spec.RevisionBump, spec.Job = nil, nil, jobUse(spec.Job)
@@ -116,7 +142,7 @@ func restoreUses(path *field.Path, spec v1beta2.RestoreSpec) []use {
 		uses = append(uses, locationUse(path, spec))
 	}
 	if template == nil {
-		return uses
+		return append(uses, certificate...)
 	}
 	path = path.Child("clusterTemplate")
 	uses = append(uses, use{context: *template, needs: []Need{{
@@ -146,6 +172,7 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 		policy.Compression, policy.Verify, policy.Job = "", "", jobUse(policy.Job)
 		needs := append(find(path.Child("backup"), policy), identityNeeds(path.Child("backup"), policy.BackupSource, policy.ServiceAccountName, hasProxy(policy.Job))...)
 		uses = append(uses, use{needs: needs, context: policy})
+		uses = append(uses, operatorUses(path, spec.TLS, policy.Job)...)
 		spec.Backup = nil
 	}
 	if spec.Bootstrap != nil && spec.Bootstrap.Existing != nil {
@@ -168,6 +195,21 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 		uses = append(uses, use{needs: []Need{need}, context: []any{programs, withoutIndex(need.Field), need.AnyOf}})
 	}
 	return uses
+}
+
+// operatorUses returns the use of the client certificate that a cluster names by a program that a webhook adds because of
+// labels or annotations of its backups. A certificate that is issued for the cluster needs no right: the author of the
+// cluster chooses the image of its members.
+func operatorUses(path *field.Path, tls *v1beta2.TLSPolicy, job *v1beta2.JobPolicy) []use {
+	chosen := job.OnlySecretUse()
+	if tls == nil || tls.Static == nil || tls.Static.OperatorSecret == "" || len(chosen.Labels)+len(chosen.Annotations) == 0 {
+		return nil
+	}
+	name := tls.Static.OperatorSecret
+	return []use{{
+		needs:   []Need{secretNeed(path.Child("TLS", "static", "operatorSecret"), name)},
+		context: []any{"backups", name, chosen.Labels, chosen.Annotations},
+	}}
 }
 
 // programsOf returns what decides which programs run in the pods of members: the repository, and the labels and annotations, by

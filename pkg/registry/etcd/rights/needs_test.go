@@ -248,38 +248,71 @@ func TestGiven(t *testing.T) {
 }
 
 // TestNeedsOfAJob: proxies, labels and annotations decide where the credentials of a store go, and pull Secrets name
-// credentials, so that they count. Fields that only decide where a pod runs do not, nor do empty ones.
+// credentials, so that they count. Labels and annotations also decide which programs read the client certificate of the
+// cluster, which an EtcdBackup does not name. Fields that only decide where a pod runs do not count, nor do empty ones.
 func TestNeedsOfAJob(t *testing.T) {
 	t.Parallel()
 	annotated := &v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}}
+	const store = "secrets/aws"
 	for name, test := range map[string]struct {
 		job, old *v1beta2.JobPolicy
-		want     int
+		// backup is what an EtcdBackup needs that names a Secret, volume one that names none, cluster an EtcdCluster.
+		backup, volume, cluster string
 	}{
-		"place":              {&v1beta2.JobPolicy{NodeSelector: map[string]string{"disk": "fast"}, PriorityClassName: "low"}, nil, 0},
-		"proxy":              {&v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://x"}}}, nil, 1},
-		"annotation":         {annotated, nil, 1},
-		"label":              {&v1beta2.JobPolicy{Labels: map[string]string{"a": "b"}}, nil, 1},
-		"another annotation": {&v1beta2.JobPolicy{Annotations: map[string]string{"a": "c"}}, annotated, 1},
-		"no annotation":      {nil, annotated, 1},
-		"same annotation":    {&v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, Labels: map[string]string{}, Env: []corev1.EnvVar{}}, annotated, 0},
-		"pull secret":        {&v1beta2.JobPolicy{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}, nil, 2},
-		"nothing":            {&v1beta2.JobPolicy{}, nil, 0},
+		"place":              {&v1beta2.JobPolicy{NodeSelector: map[string]string{"disk": "fast"}, PriorityClassName: "low"}, nil, "", "", ""},
+		"proxy":              {&v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTPS_PROXY", Value: "http://x"}}}, nil, store, "", store},
+		"annotation":         {annotated, nil, "secrets/ " + store, "secrets/", store + " secrets/operator"},
+		"label":              {&v1beta2.JobPolicy{Labels: map[string]string{"a": "b"}}, nil, "secrets/ " + store, "secrets/", store + " secrets/operator"},
+		"another annotation": {&v1beta2.JobPolicy{Annotations: map[string]string{"a": "c"}}, annotated, "secrets/ " + store, "secrets/", store + " secrets/operator"},
+		"no annotation":      {nil, annotated, store, "", store},
+		"same annotation":    {&v1beta2.JobPolicy{Annotations: map[string]string{"a": "b"}, Labels: map[string]string{}, Env: []corev1.EnvVar{}}, annotated, "", "", ""},
+		"pull secret":        {&v1beta2.JobPolicy{ImagePullSecrets: []corev1.LocalObjectReference{{Name: "registry"}}}, nil, store + " secrets/registry", "secrets/registry", store + " secrets/registry"},
+		"nothing":            {&v1beta2.JobPolicy{}, nil, "", "", ""},
 		"empty fields": {&v1beta2.JobPolicy{
 			Labels: map[string]string{}, Annotations: map[string]string{}, Env: []corev1.EnvVar{}, ImagePullSecrets: []corev1.LocalObjectReference{},
-		}, nil, 0},
+		}, nil, "", "", ""},
 	} {
-		backup := func(job *v1beta2.JobPolicy) *v1beta2.EtcdBackup {
-			return s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.Job = job })
+		objects := func(job *v1beta2.JobPolicy) [5]runtime.Object {
+			volume := &v1beta2.PersistentVolumeClaimSource{ClaimName: "c"}
+			return [...]runtime.Object{
+				s3Backup(func(b *v1beta2.EtcdBackup) { b.Spec.Job = job }),
+				s3Backup(func(b *v1beta2.EtcdBackup) {
+					b.Spec.Job, b.Spec.BackupSource = job, v1beta2.BackupSource{PersistentVolumeClaim: volume}
+				}),
+				// A restore in place of it stores the data of a cluster with this job.
+				s3Backup(func(b *v1beta2.EtcdBackup) {
+					b.Spec.Job, b.Spec.BackupSource, b.Spec.EtcdCluster = job, v1beta2.BackupSource{PersistentVolumeClaim: volume}, nil
+				}),
+				&v1beta2.EtcdRestore{Spec: v1beta2.RestoreSpec{Job: job, RestoreSource: v1beta2.RestoreSource{PersistentVolumeClaim: volume}}},
+				tlsCluster(func(s *v1beta2.ClusterSpec) { s.Backup.ServiceAccountName, s.Backup.Job = "", job }),
+			}
 		}
-		if got := NeedsOf(backup(test.job), backup(test.old)); len(got) != test.want {
-			t.Errorf("%s: %+v", name, got)
+		made, old := objects(test.job), objects(test.old)
+		for i, want := range []string{test.backup, test.volume, test.volume, test.volume, test.cluster} {
+			if got := names(NeedsOf(made[i], old[i])); got != want {
+				t.Errorf("%s: object %d, %T, needs %q, want %q", name, i, made[i], got, want)
+			}
 		}
-		cluster := func(job *v1beta2.JobPolicy) *v1beta2.EtcdCluster {
-			return tlsCluster(func(s *v1beta2.ClusterSpec) { s.Backup.ServiceAccountName, s.Backup.Job = "", job })
-		}
-		if got := NeedsOf(cluster(test.job), cluster(test.old)); len(got) != test.want {
-			t.Errorf("%s of a cluster: %+v", name, got)
+	}
+}
+
+// TestLabelsOfAJobDoNotCountTwice: a change of other fields of an object with labels does not need the right to every Secret
+// again, and a change of the cluster does.
+func TestLabelsOfAJobDoNotCountTwice(t *testing.T) {
+	t.Parallel()
+	labeled := func(b *v1beta2.EtcdBackup) {
+		b.Spec.Job = &v1beta2.JobPolicy{Labels: map[string]string{"a": "b"}}
+	}
+	for name, test := range map[string]struct {
+		edit func(*v1beta2.EtcdBackup)
+		want string
+	}{
+		"the store":         {func(b *v1beta2.EtcdBackup) { b.Spec.S3.Endpoint = "https://other.example.com" }, "secrets/aws"},
+		"the place of pods": {func(b *v1beta2.EtcdBackup) { b.Spec.Job.PriorityClassName = "low" }, ""},
+		"the cluster":       {func(b *v1beta2.EtcdBackup) { b.Spec.EtcdCluster.Name = "b" }, "secrets/ secrets/aws"},
+	} {
+		if got := names(NeedsOf(s3Backup(labeled, test.edit), s3Backup(labeled))); got != test.want {
+			t.Errorf("%s: needs %q, want %q", name, got, test.want)
 		}
 	}
 }
