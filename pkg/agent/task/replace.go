@@ -5,8 +5,10 @@ package task
 
 import (
 	"context"
+	"errors"
 	"fmt"
 
+	"github.com/etcd-operator/etcd-operator/pkg/objectstore"
 	"github.com/etcd-operator/etcd-operator/pkg/snapshot/manifest"
 )
 
@@ -14,7 +16,13 @@ import (
 // manifest describes is replaced, as the original operator did.
 func (t *run) mayReplace(ctx context.Context, next *manifest.Manifest) error {
 	key := next.Layout.ManifestKey(t.request.Store.Key)
+	const remedy = "Choose another path, or move or delete"
 	m, err := t.readManifest(ctx, key)
+	if errors.Is(err, objectstore.ErrUnreadable) {
+		// There is a manifest, and it may be that of a better backup.
+		return fmt.Errorf("%w, because its manifest cannot be read: %w. %s %s and %s",
+			errKept, err, remedy, t.request.Store.URI(next.SnapshotKey(key)), t.request.Store.URI(key))
+	}
 	if isNoManifest(err) {
 		return nil
 	}
@@ -29,8 +37,8 @@ func (t *run) mayReplace(ctx context.Context, next *manifest.Manifest) error {
 	if why == "" {
 		return nil
 	}
-	return fmt.Errorf("%w: %s. Choose another path, or move or delete %s and %s",
-		errKept, why, t.request.Store.URI(m.SnapshotKey(key)), t.request.Store.URI(key))
+	return fmt.Errorf("%w: %s. %s %s and %s",
+		errKept, why, remedy, t.request.Store.URI(m.SnapshotKey(key)), t.request.Store.URI(key))
 }
 
 // whyKept says why a stored backup is not replaced by a snapshot that may have less of the same data, or other data; empty

@@ -121,6 +121,24 @@ func TestFixedPathKeepsWhatWasStoredMeanwhile(t *testing.T) {
 	b.isStored("the slower transfer", saved)
 }
 
+// TestFixedPathKeepsAnUnreadableBackup: a manifest in an archive tier may be that of a better backup. With a manifest that
+// can be read again, the same transfer compares the two.
+func TestFixedPathKeepsAnUnreadableBackup(t *testing.T) {
+	t.Parallel()
+	b := newBench(t, etcdtest.New(t))
+	whole := b.store
+	saved := b.mustRun(agent.CommandSave, b.saveRequest("id-1", manifest.LayoutObject))
+	b.store = &partial{Store: whole, unreadable: []string{saved.Key + ".manifest.json"}}
+	result := b.run(agent.CommandSave, b.saveRequest("id-2", manifest.LayoutObject))
+	if e := result.Error; e == nil || e.Class != agent.ClassExists || !strings.Contains(e.Message, "archived") ||
+		!strings.Contains(e.Message, "Choose another path, or move or delete "+saved.URI+" and "+saved.URI+".manifest.json") {
+		t.Errorf("a manifest that cannot be read: %v", e)
+	}
+	b.store = whole
+	b.isStored("a manifest that cannot be read", saved)
+	b.mustRun(agent.CommandSave, b.saveRequest("id-2", manifest.LayoutObject))
+}
+
 // TestAnotherMemberMayReplace: one member may be cut off from a quorum that the next one has.
 func TestAnotherMemberMayReplace(t *testing.T) {
 	t.Parallel()
