@@ -214,19 +214,32 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 
 // unending returns what a user can do about a Job that runs for longer than its transfer takes, while its agent does not
 // respond; nil if there is no such reason. Its pod may have no end: on a lost node whose taint it tolerates, or in a call of
-// a disk that does not return. Only a user can tell that from a slow transfer that the controller cannot reach.
+// a disk that does not return. Only a user can tell that from a slow transfer that the controller cannot reach. The deletion
+// of the Job alone would leave such a pod, and its volume attached to the node. The end of the pod ends the Job, too.
 func (o *Observed) unending(j *Job) *Wait {
 	pod := j.Running
 	if !j.IsUnresponsive() || o.Now.Sub(pod.Since) < o.longest() {
 		return nil
 	}
-	remedy := fmt.Sprintf("restart that node, or make sure that it is off, then delete the Job: kubectl delete job %s -n %s", j.Name, o.Backup.Namespace)
+	message := fmt.Sprintf("Job %s does not end: its pod %s on node %s has run since %s, and its agent does not respond. "+
+		"If the log of the pod shows nothing new, restart that node, or make sure that it is off and delete the pod: kubectl delete pod %s -n %s --force",
+		j.Name, pod.Name, pod.Node, pod.Since.UTC().Format(time.RFC3339), pod.Name, o.Backup.Namespace)
 	if j.SharesKey {
-		remedy = fmt.Sprintf("the pod may still write under the name that the next attempt stores at: make sure that the node is off, then delete the pod: "+
-			"kubectl delete pod %s -n %s --force", pod.Name, o.Backup.Namespace)
+		message += ". While the pod runs, it may write under the name that the next attempt stores at"
 	}
-	return &Wait{Reason: ReasonJobNotEnding, Message: fmt.Sprintf("Job %s does not end: its pod %s on node %s has run since %s, and its agent does not respond. "+
-		"If the log of the pod shows nothing new, %s. Another attempt follows", j.Name, pod.Name, pod.Node, pod.Since.UTC().Format(time.RFC3339), remedy)}
+	return &Wait{Reason: ReasonJobNotEnding, Message: message + ". " + o.following(j)}
+}
+
+// following says whether another attempt follows the end of a Job that stores nothing.
+func (o *Observed) following(j *Job) string {
+	switch {
+	case o.isSuspended():
+		return "No attempt follows while spec.backupPolicy.suspend is true"
+	case j.Attempt.Number >= maxAttempts:
+		return fmt.Sprintf("This is the last of %d attempts", maxAttempts)
+	default:
+		return "Another attempt follows"
+	}
 }
 
 // longest is how long a container of an attempt may run before that is a reason to wait. It may store the snapshot and read

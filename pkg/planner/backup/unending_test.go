@@ -20,6 +20,7 @@ import (
 func TestJobThatDoesNotEnd(t *testing.T) {
 	t.Parallel()
 	const gib = 1 << 30
+	const remedy = "restart that node, or make sure that it is off and delete the pod: kubectl delete pod p -n ns --force"
 	half := &v1beta2.TransferProgress{Bytes: gib, TotalBytes: 2 * gib}
 	for name, test := range map[string]struct {
 		after    time.Duration
@@ -32,15 +33,15 @@ func TestJobThatDoesNotEnd(t *testing.T) {
 		remedy   string // empty: it runs
 	}{
 		"transfer in its time":                  {after: waits.Transfer - time.Second},
-		"agent that does not respond":           {after: waits.Transfer, remedy: "kubectl delete job j -n ns"},
+		"agent that does not respond":           {after: waits.Transfer, remedy: remedy},
 		"agent that responds":                   {after: 10 * waits.Transfer, progress: half},
 		"large snapshot by the last one":        {after: waits.Transfer + 1023*time.Second, stored: gib},
-		"large snapshot that takes too long":    {after: waits.Transfer + 1024*time.Second, stored: gib, remedy: "kubectl delete job j -n ns"},
+		"large snapshot that takes too long":    {after: waits.Transfer + 1024*time.Second, stored: gib, remedy: remedy},
 		"large snapshot by the progress":        {after: waits.Transfer + 2047*time.Second, recorded: half},
-		"progress that has ended":               {after: waits.Transfer + 2048*time.Second, recorded: half, remedy: "kubectl delete job j -n ns"},
+		"progress that has ended":               {after: waits.Transfer + 2048*time.Second, recorded: half, remedy: remedy},
 		"time that a user gives it":             {after: 2 * waits.Transfer, timeout: 100000},
 		"pod that Kubernetes deletes":           {after: 2 * waits.Transfer, deleting: true},
-		"attempts that share a name in a store": {after: waits.Transfer, shares: true, remedy: "make sure that the node is off, then delete the pod: kubectl delete pod p -n ns --force"},
+		"attempts that share a name in a store": {after: waits.Transfer, shares: true, remedy: remedy + ". While the pod runs, it may write under the name that the next attempt stores at"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -87,6 +88,47 @@ func TestJobThatDoesNotEnd(t *testing.T) {
 			s.step()
 			s.Now = s.Now.Add(backOff(1))
 			s.begins(due, 2)
+		})
+	}
+}
+
+// TestWhatFollowsAJobThatDoesNotEnd: no attempt is promised that does not follow.
+func TestWhatFollowsAJobThatDoesNotEnd(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		number  int32
+		suspend bool
+		want    string
+		follows bool
+	}{
+		"an attempt":                    {1, false, "Another attempt follows", true},
+		"the last attempt but one":      {maxAttempts - 1, false, "Another attempt follows", true},
+		"the last attempt":              {maxAttempts, false, "This is the last of 12 attempts", false},
+		"an attempt that was suspended": {1, true, "No attempt follows while spec.backupPolicy.suspend is true", false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			s := newScene(t, &v1beta2.BackupPolicy{BackupIntervalInSecond: 86400})
+			for number := int32(1); number < test.number; number++ {
+				s.begins(epoch, number)
+				s.ends(time.Second, Outcome{Reason: "StoreUnavailable"})
+				s.step()
+				s.Now = s.Now.Add(backOff(number))
+			}
+			j := s.begins(epoch, test.number)
+			j.Started, j.Running = true, &job.RunningPod{Name: "p", Node: "n1", Since: s.Now}
+			s.Backup.Spec.BackupPolicy.Suspend = test.suspend
+			s.Now = s.Now.Add(waits.Transfer)
+			plan := s.step()
+			if plan.Wait == nil || plan.Wait.Reason != ReasonJobNotEnding || !strings.HasSuffix(plan.Wait.Message, "--force. "+test.want) {
+				t.Fatalf("it waits for %+v, want %q", plan.Wait, test.want)
+			}
+			s.ends(time.Second, Outcome{Reason: "StoreUnavailable"})
+			s.step()
+			s.Now = s.Now.Add(time.Hour) // before the next scheduled time
+			if follows := s.step().Action == ActionSave; follows != test.follows {
+				t.Errorf("another attempt follows: %v, the message says %q", follows, test.want)
+			}
 		})
 	}
 }

@@ -15,6 +15,6 @@ var Waits = waits.Table{
 	ReasonInvalidSchedule:   waits.New("a schedule that can be read", waits.User, waits.Soon, "Correct spec.backupPolicy."),
 	ReasonRejected:          waits.New("a Job that Kubernetes accepts", waits.User, waits.Soon, "Raise the quota or change the policy that the message names."),
 	ReasonNotStarted:        waits.New("a pod that starts", waits.Kubernetes, waits.Late, "Remove the cause that the message names, such as an image that cannot be pulled."),
-	ReasonJobNotEnding:      waits.Copy("the end of a Job whose agent does not respond", waits.Kubernetes, waits.Transfer, "Restart the node of the pod that the message names, or make sure that it is off, then delete the Job: another attempt follows."),
+	ReasonJobNotEnding:      waits.Copy("the end of a Job whose agent does not respond", waits.Kubernetes, waits.Transfer, "Restart the node of the pod that the message names, or make sure that it is off and delete the pod with --force."),
 	ReasonNodeLost:          waits.New("the end of a pod on a lost node", waits.Kubernetes, waits.Late, "Bring the node back, or make sure that the node is off, then delete the pod with --force."),
 }

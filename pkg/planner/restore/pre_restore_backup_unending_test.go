@@ -28,7 +28,7 @@ func TestPreRestoreBackupThatDoesNotEnd(t *testing.T) {
 		b.Status = backup.Status(runs, backup.Decide(runs))
 	}))
 	wait := Decide(o).Wait
-	if wait == nil || wait.Reason != ReasonPreRestoreBackup || !strings.Contains(wait.Message, "kubectl delete job j -n ") ||
+	if wait == nil || wait.Reason != ReasonPreRestoreBackup || !strings.Contains(wait.Message, "kubectl delete pod p -n ") ||
 		!strings.HasSuffix(wait.Message, "Another attempt follows"+withoutBackup) {
 		t.Errorf("the restore waits for %+v", wait)
 	}
