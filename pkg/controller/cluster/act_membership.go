@@ -198,7 +198,7 @@ func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error
 			return err
 		}
 	}
-	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway || a.Reason == planner.RemoveOld {
+	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway || a.Reason == planner.RemoveOld || r.seen.isVoter(a.ID) && r.seen.isHealthy(a.Name) {
 		return guardVoters(ctx, r, a.Name)
 	}
 	// One that cannot come back goes while another pod may be about to end: its successor joins only then. The

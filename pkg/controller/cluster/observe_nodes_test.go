@@ -133,10 +133,11 @@ func TestUnreadNodes(t *testing.T) {
 		says             string
 		permanent, fails bool
 	}{
-		"its member does not respond": {err: forbidden, says: "could not be read"},
-		"its member responds":         {err: forbidden, edit: respondsWithBoth},
-		"the request fails":           {err: apierrors.NewInternalError(errors.New("no")), fails: true},
-		"the loss would be permanent": {err: forbidden, says: "give the controller the right to get nodes", permanent: true},
+		"its member does not respond":        {err: forbidden, says: "could not be read"},
+		"its member responds":                {err: forbidden, edit: respondsWithBoth},
+		"the request fails":                  {err: apierrors.NewInternalError(errors.New("no")), fails: true},
+		"the loss would be permanent":        {err: forbidden, says: "give the controller the right to get nodes", permanent: true},
+		"it would be, and the request fails": {err: apierrors.NewInternalError(errors.New("no")), says: "is not ready and reports nothing", permanent: true},
 	} {
 		node := oneNode{oneMember: stopped(), err: test.err}
 		s := afterRemoval(node.oneMember)

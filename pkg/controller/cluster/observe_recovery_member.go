@@ -138,10 +138,10 @@ func observeNodesOfUnresponsive(ctx context.Context, r *run) {
 		if err != nil {
 			klog.FromContext(ctx).Error(err, "Cannot read the node of a member that does not respond, so the loss of the quorum does not count as permanent", "pod", p.Name, "node", p.Node)
 		}
-		if err != nil && permanent {
-			p.NodeNotReady, p.NodeUnread = true, err.Error()
+		p.NodeNotReady = p.NodeNotReady || node.notReady || err != nil && permanent
+		if apierrors.IsForbidden(err) && permanent {
+			p.NodeUnread = err.Error()
 		}
-		p.NodeNotReady = p.NodeNotReady || node.notReady
 	}
 }
 

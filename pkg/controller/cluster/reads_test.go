@@ -123,6 +123,21 @@ func TestEveryVoterGoesFromVotersThatCommit(t *testing.T) {
 	}
 }
 
+// TestVoterThatServesGoesFromVotersThatStay: a voter may serve although its pod counts as lost. It is removed only if the pods
+// of the others stay. One that does not serve may be what they wait for.
+func TestVoterThatServesGoesFromVotersThatStay(t *testing.T) {
+	t.Parallel()
+	for health, rejected := range map[planner.Health]bool{planner.Healthy: true, planner.Unhealthy: false} {
+		r, v := threeVoters(t)
+		v.pod = nil // what the cache does not show yet: the pods of the others were deleted
+		r.seen.Etcd.Members[2].Health = health
+		err := requireRemovable(t.Context(), r, planner.RemoveMember{ID: 3, Name: "c-goes", Reason: planner.RemoveLost})
+		if errors.Is(err, reconcile.ErrStale) != rejected {
+			t.Errorf("%v: the error is %v", health, err)
+		}
+	}
+}
+
 // learning is a learner beside a voter. It applies what it reads, or not.
 type learning struct {
 	*oneMember

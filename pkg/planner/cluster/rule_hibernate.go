@@ -16,7 +16,7 @@ func ruleHibernate(o *Observed) (Plan, bool) {
 	}
 	plan := Plan{Actions: deleteHibernated(o)}
 	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Owned && p.Terminating && recovery.IsEndOverdue(o.Now, p.EndsBy) {
+		if p := &o.Pods[i]; p.Owned && evidenceOf(p) == diagnosis.DeletionRequested && recovery.IsEndOverdue(o.Now, p.EndsBy) {
 			plan.RequeueAfter = recheckSteady
 			plan.Wait = &Wait{ReasonWaitingForPod, "spec.size is 0, and a member may still serve: " + diagnosis.MissingEnd(p.Name, p.Node), "Bring the node back. " + diagnosis.ConfirmNodeOff}
 			break

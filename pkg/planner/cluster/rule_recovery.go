@@ -151,7 +151,7 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	case recovery.StartAgain:
 		return []Action{DeleteRecoveryMember{Name: s.Recovery.RecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
 	case recovery.Fill:
-		return []Action{CreateRecoveryMember(s)}
+		return append(reviveBesideRestore(o, &s.Recovery), CreateRecoveryMember(s))
 	case recovery.StopSource:
 		return []Action{StopSource(s)}
 	case recovery.ReviveOldMembers:
@@ -189,6 +189,15 @@ func exceptMember(actions []Action, name string) []Action {
 			return false
 		}
 	})
+}
+
+// reviveBesideRestore starts old members of a restore that have stopped: Kubernetes may reject the recovery member.
+func reviveBesideRestore(o *Observed, r *v1beta2.RecoveryStatus) []Action {
+	fenced := r.Phase != v1beta2.RecoveryPhaseFilling && !o.RecoveryMember.Hidden
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !isBootstrapped(o) || fenced {
+		return nil
+	}
+	return reviveOldMembers(o)
 }
 
 // reviveOldMembers starts old members again while a recovery member does not serve yet. A quorum

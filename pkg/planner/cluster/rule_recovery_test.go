@@ -177,6 +177,8 @@ func TestNothingIsLeft(t *testing.T) {
 func TestFillRecoveryMember(t *testing.T) {
 	checkDecisions(t, []decision{
 		{"the recovery member is made", 3, lost, edits(noQuorum, recorded(filling)), "recovery: CreateRecoveryMember seed"},
+		{"old members of a restore come back, whether or not Kubernetes takes the recovery member", 3, "a:claim b:claim c:claim,nopod",
+			edits(recorded(filling, restores)), "recovery: CreatePod c[a b c], CreateRecoveryMember seed"},
 		{"others may come back meanwhile", 3, "a:noleader,claim,index=90 b:claim,nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(filling), recoveryPod(0)), "recovery: GuardRecoveryMember, CreatePod b[a b c], wait WaitingForRecoveryMember"},
 		{"a quorum that comes back goes on untouched", 3, "a b c:nopod", edits(recorded(filling), recoveryPod(0xbeef)),

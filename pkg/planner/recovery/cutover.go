@@ -13,15 +13,14 @@ import (
 )
 
 // beginCutover records that the old members go, unless one of them may serve unseen, or a quorum of them may come back.
-// Meanwhile the old members start again, as before the recovery member served.
+// Meanwhile the old members are looked after, as before the recovery member served.
 func (in *Input) beginCutover(r *v1beta2.RecoveryStatus) Decision {
 	d, keeps := in.keepOldMembers(r)
 	if !keeps {
 		d, keeps = in.awaitReturning(r)
 	}
 	if keeps {
-		d.Step = ReviveOldMembers{Except: r.Source.PVC}
-		return d
+		return in.lookAfterOldMembers(r, d)
 	}
 	next := in.unlessStored(r).DeepCopy()
 	next.Phase, next.ClusterID, next.Message = v1beta2.RecoveryPhaseCutover, in.RecoveryMember.ClusterID, ""
@@ -129,14 +128,27 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	return Decision{Step: Fence{Recovery: *r, Next: *next}}
 }
 
-// untilFenced has the old members of a restore looked after during a wait. They serve clients until they are fenced, and a
-// recovery member may find no room for its next pod.
+// untilFenced has the old members of a restore looked after during a wait. A recovery has stopped its old members for good.
 func (in *Input) untilFenced(r *v1beta2.RecoveryStatus, d Decision) Decision {
 	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.RecoveryMember.Hidden {
 		return d
 	}
+	return in.lookAfterOldMembers(r, d)
+}
+
+// lookAfterOldMembers starts old members again that have stopped, during a wait. Those of a restore serve clients until they
+// are fenced, and its recovery member may find no room for its next pod. If none of them responds, a person may have to
+// delete their pods, so these stay deleted.
+func (in *Input) lookAfterOldMembers(r *v1beta2.RecoveryStatus, d Decision) Decision {
+	switch {
+	case r.Trigger != v1beta2.RecoveryTriggerRestore:
+		d.Step = ReviveOldMembers{Except: r.Source.PVC}
+		return d
+	case in.respondingMember() == "":
+		return d
+	}
 	d.Step = ReviveOldMembers{}
-	if !in.RecoveryMember.Serves && in.respondingMember() != "" {
+	if !in.RecoveryMember.Serves {
 		d.Wait.Remedy += " If the recovery member cannot start, delete EtcdRestore " + r.Source.Restore + ": the old members stay while one of them responds."
 	}
 	return d

@@ -162,15 +162,15 @@ func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 		{"a learner has more, and no backup is of a learner", "a:noleader,index=90 b:noleader,learner,index=91 c:nopod d:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "BeginCutover"},
 		{"a quorum served since then", "a:noleader,index=500 b:nopod c:nopod", edits(recorded(filling, restores), memberPod(newID), upTo(90), long), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"a quorum served in the cutover", "a:noleader,index=500,claim b:noleader,index=500,claim c:nopod", edits(recorded(cutover, restores), memberPod(newID), hidden, upTo(90)), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
-		{"a quorum may serve unseen in the cutover", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "ReviveOldMembers, wait OldMemberMayRun"},
+		{"a quorum may serve unseen in the cutover", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(cutover, restores), memberPod(newID), hidden, unconfirmed), "wait OldMemberMayRun"},
 		{"another member without a PVC hangs", "a:noleader,index=90 b:down c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, lately), "ReviveOldMembers, wait OldMemberMayRun"},
 		{"it hangs for long", "a:noleader,index=90 b:down c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, long), "BeginCutover"},
 		{"another member with a PVC hangs", "a:noleader,index=90 b:down,claim c:nopod d:nopod e:nopod", edits(recorded(filling, restores), memberPod(newID), unconfirmed, lately), "BeginCutover"},
-		{"nothing is stored, and a member without a PVC hangs", "a:down b:nopod c:nopod", edits(alone, memberPod(newID), lately), "ReviveOldMembers, wait OldMemberMayRun"},
+		{"nothing is stored, and a member without a PVC hangs", "a:down b:nopod c:nopod", edits(alone, memberPod(newID), lately), "wait OldMemberMayRun"},
 		{"nothing is stored, and it hangs for long", "a:down b:nopod c:nopod", edits(alone, memberPod(newID), long), "BeginCutover"},
 		{"a user does without a backup", "a:down b:nopod c:nopod", edits(recorded(filling, restores), memberPod(newID), lately), "BeginCutover"},
 		{"a quorum may serve unseen", noLeader, edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling, restores), memberPod(newID), unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
-		{"no member responds, and a quorum may serve unseen", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(filling, restores), memberPod(newID), unconfirmed), "ReviveOldMembers, wait OldMemberMayRun"},
+		{"no member responds, and a quorum may serve unseen", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(filling, restores), memberPod(newID), unconfirmed), "wait OldMemberMayRun"},
 	})
 	for name, test := range map[string]struct {
 		edits []func(*Input)

@@ -153,7 +153,7 @@ func TestRestoreWhileMembersAreAway(t *testing.T) {
 			for i := range in.Facts.Pods {
 				in.Facts.Pods[i].Running, in.Facts.Pods[i].Ready = true, true
 			}
-		}), "ReviveOldMembers, wait OldMemberMayRun"},
+		}), "wait OldMemberMayRun"},
 		{"a member rejects the controller", away, edits(recorded(filling, uncopied), memberPod(newID), func(in *Input) { in.Facts.Denied = true }), "Abandon"},
 		{"a member responds before it is made", noLeader, edits(recorded(filling, uncopied)), "Abandon"},
 		{"a member responds when it serves", noLeader, edits(recorded(filling, uncopied), memberPod(newID)), "Abandon"},

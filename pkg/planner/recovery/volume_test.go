@@ -149,13 +149,10 @@ func TestCutoverOnAVolume(t *testing.T) {
 	for from, edit := range map[string]func(*v1beta2.RecoveryStatus){
 		"PVC": fromVolume, "backup": restores, "member": func(*v1beta2.RecoveryStatus) {},
 	} {
-		in, waits := recorded(cutover, edit), "wait WaitingForRecoveryMember"
-		if from == "backup" {
-			waits = "ReviveOldMembers, " + waits // they serve until they are fenced
-		}
+		in := recorded(cutover, edit)
 		checkDecisions(t, []decision{
 			{from + ": it was filled", stopped, edits(persist, in, memberPod(newID, fills)), "RestartRecoveryMember"},
-			{from + ": it ends", stopped, edits(persist, in, memberPod("", fills, terminating)), waits},
+			{from + ": it ends", stopped, edits(persist, in, memberPod("", fills, terminating)), "wait WaitingForRecoveryMember"},
 			{from + ": it has ended", stopped, edits(persist, in, hidden), "Fill " + recoveryMember},
 			{from + ": it serves as an ordinary member", stopped, edits(persist, in, memberPod(newID)), "Fence"},
 			{from + ": members have no volumes", stopped, edits(in, memberPod(newID, fills), func(in *Input) { in.Desired.Persistent = false }), "Fence"},
