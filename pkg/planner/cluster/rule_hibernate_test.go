@@ -10,7 +10,7 @@ func TestRuleHibernate(t *testing.T) {
 		{"pods with volumes go", 0, "a:claim b:claim c:claim", nil, "hibernate: DeletePod a, DeletePod b, DeletePod c"},
 		{"pods that go already do not go twice", 0, "a:claim,terminating b:claim", nil, "hibernate: DeletePod b"},
 		{"a pod that its node does not end is named", 0, "a:claim,overdue", nil, "hibernate: wait WaitingForPod"},
-		{"a pod that has ended and stays because of its volume serves nobody", 0, "a:claim,overdue,finished", nil, "hibernate"},
+		{"a pod that has ended and stays because of its volume does not serve", 0, "a:claim,overdue,finished", nil, "hibernate"},
 		{"data without a volume is never touched", 0, "a b:claim c:deadclaim", nil, "hibernate: DeletePod b"},
 		{"it needs no quorum", 0, "a:claim b:claim,down c:claim,nopod", edits(noQuorum), "hibernate: DeletePod a, DeletePod b"},
 		{"asleep", 0, "a:claim,nopod b:claim,nopod", edits(noQuorum), "hibernate"},

@@ -128,7 +128,7 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	return Decision{Step: Fence{Recovery: *r, Next: *next}}
 }
 
-// untilFenced has the old members of a restore looked after during a wait. A recovery has stopped its old members for good.
+// untilFenced has the old members of a restore looked after during a wait. A recovery has stopped its old members permanently.
 func (in *Input) untilFenced(r *v1beta2.RecoveryStatus, d Decision) Decision {
 	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.RecoveryMember.Hidden {
 		return d
