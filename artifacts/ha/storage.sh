@@ -13,8 +13,8 @@
 #   storage.sh shrink          Remove the old versions of all objects from a storage that is full.
 #
 # backup works with a single API server, too. REGISTRY is a mirror of the images, by default the
-# --image-registry of the controller. If Helm installed the chart etcd-operator, set APPLY to
-# the command that upgrades the release, such as
+# --image-registry of the controller. REVISION is the first revision of what restore brings back, by default that of the
+# clock. If Helm installed the chart etcd-operator, set APPLY to the command that upgrades the release, such as
 #   APPLY='helm upgrade etcd-operator charts/etcd-operator -n etcd-operator-system --values ha.yaml'
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -243,8 +243,9 @@ fill() {
   attempt=$(date -u +%Y%m%d-%H%M%S)-$$
   created "$here/volumes.yaml"
   removed "$here/fill.yaml"
-  # Ten revisions for each millisecond since 1970: more than a storage hands out.
-  manifest "$here/fill.yaml" | sed "s/value: \"attempt\"/value: \"$attempt\"/; s/value: \"0\"/value: \"$(date +%s)0000\"/" | kubectl apply -f - >/dev/null
+  # Ten revisions for each millisecond since 1970: more than a storage hands out. REVISION is for one that is ahead of that,
+  # because a clock was wrong or an older release has raised it.
+  manifest "$here/fill.yaml" | sed "s/value: \"attempt\"/value: \"$attempt\"/; s/value: \"0\"/value: \"${REVISION:-$(date +%s)0000}\"/" | kubectl apply -f - >/dev/null
   for step in receives received made; do each "$step" "and nothing was changed"; done
   # A GitOps tool may have started the programs again.
   [ -z "$(k get pods -l 'app.kubernetes.io/name in (etcd-operator-storage,etcd-operator-apiserver),app.kubernetes.io/component in (storage,apiserver)' -o name)" ] ||

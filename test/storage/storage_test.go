@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"regexp"
 	"strings"
 	"testing"
 	"time"
@@ -212,5 +213,22 @@ func TestBackup(t *testing.T) {
 	}
 	if want := "the backup of " + now.Add(-2*time.Hour).Format("2006-01-02-15:04:05"); !strings.Contains(out, want) {
 		t.Errorf("got %s, want %s", out, want)
+	}
+}
+
+// TestFirstRevision: what is brought back begins at the revision of the clock, or at the one that a user chooses.
+func TestFirstRevision(t *testing.T) {
+	for chosen, want := range map[string]string{"": `value: "[0-9]{10}0000"`, "99999999999999": `value: "99999999999999"`} {
+		t.Run(chosen, func(t *testing.T) {
+			i := newInstallation(t)
+			snapshot := filepath.Join(i.root, "snapshot.db")
+			i.has("snapshot.db", "snapshot")
+			i.env = append(i.env, "REVISION="+chosen)
+			_, _ = i.storage("0 1 2", none, "restore", snapshot) // the fake members may not serve afterwards
+			applied, err := os.ReadFile(filepath.Join(i.root, "applied"))
+			if err != nil || !regexp.MustCompile(want).Match(applied) {
+				t.Errorf("REVISION=%q: %v, and %q is missing in\n%s", chosen, err, want, applied)
+			}
+		})
 	}
 }

@@ -139,6 +139,6 @@ func (o Options) requireLater(than int64, of string) error {
 	if o.Revision > than {
 		return nil
 	}
-	return fmt.Errorf("%w: %d is not after %d of %s, and watches would miss changes; correct the clock, or choose a later one with --revision",
+	return fmt.Errorf("%w: %d is not after %d of %s, and watches would miss changes; correct the clock, or choose a later one: --revision, or the variable REVISION of storage.sh",
 		ErrRevisionGoesBack, o.Revision, than, of)
 }
