@@ -25,7 +25,7 @@ has_moved() {
   case $now in
   single)
     case $reached in
-    filled-*) fail "an earlier move has filled the members, and a single API server is ready again. Nothing was changed. To complete the earlier move, delete the Deployment etcd-operator-apiserver and type the command again. To move what the single API server has now: kubectl -n $namespace annotate pvc etcd-operator-apiserver-data etcd.database.coreos.com/from-single-, and type the command again" ;;
+    filled-*) fail "an earlier move has filled the members, and a single API server is ready again, so nothing was changed. To complete the earlier move, delete the Deployment etcd-operator-apiserver and type the command again. To move what the single API server has now: kubectl -n $namespace annotate pvc etcd-operator-apiserver-data etcd.database.coreos.com/from-single-, and type the command again" ;;
     esac
     return 1
     ;;

@@ -43,7 +43,7 @@ func TestFromSingle(t *testing.T) {
 		"an attempt that ended after it moved":        {moved: "filled-1", says: "only what an earlier attempt has left"},
 		"API servers that use the members":            {apiServers: "True " + external, says: "only what an earlier attempt has left"},
 		"API servers that use the members, old mark":  {apiServers: "True " + external, moved: "begun-1", says: "only what an earlier attempt has left"},
-		"a single API server again, old mark":         {apiServers: "True " + embedded, moved: "filled-1", says: "To move what the single API server has now"},
+		"a single API server again, old mark":         {apiServers: "True " + embedded, moved: "filled-1", says: "nothing was changed. To complete the earlier move"},
 		"API servers with an etcd of the user":        {apiServers: "True " + external, noMembers: true, says: "an etcd of your own, and nothing was changed"},
 		"both are ready":                              {apiServers: "True " + external + "True " + embedded, says: "both storages are ready, and nothing was changed"},
 		"members without an API server that is ready": {apiServers: "False " + external, says: "it is unknown whether"},
