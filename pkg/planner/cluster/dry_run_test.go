@@ -50,7 +50,8 @@ func TestDryRunShowsWhatARecoveryDoes(t *testing.T) {
 	t.Logf("seed %d", seed)
 	dice := rand.New(rand.NewPCG(seed, 1))
 	planned, rejected, ties, volumes := 0, 0, 0, 0
-	for range 3000 {
+	tooFew := func() bool { return planned < 200 || rejected < 200 || ties < 20 || volumes < 20 }
+	for i := 0; i < 3000 || tooFew() && i < 30000; i++ {
 		o, text := randomLoss(t, dice)
 		stored := o.Cluster.DeepCopy()
 		stored.Status = Status(o, Decide(o))
@@ -90,7 +91,7 @@ func TestDryRunShowsWhatARecoveryDoes(t *testing.T) {
 			return
 		}
 	}
-	if planned < 200 || rejected < 200 || ties < 20 || volumes < 20 {
+	if tooFew() {
 		t.Errorf("%d recoveries were planned, %d of them with equal raft indexes and %d from a volume, and %d rejected: too few of one kind", planned, ties, volumes, rejected)
 	}
 }
