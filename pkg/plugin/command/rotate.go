@@ -179,8 +179,6 @@ func lookAtOldCA(t *target) state {
 
 // Reasons of CertificatesValid.
 const (
-	// reasonRestartPending: a member still trusts an old CA.
-	reasonRestartPending = "RestartPending"
 	// reasonAllUsable: every certificate can be used.
 	reasonAllUsable = "AllUsable"
 )
