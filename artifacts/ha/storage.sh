@@ -13,8 +13,7 @@
 #   storage.sh shrink          Remove the old versions of all objects from a storage that is full.
 #
 # backup works with a single API server, too. REGISTRY is a mirror of the images, by default the
-# --image-registry of the controller. REVISION is the first revision of what restore brings back, by default that of the
-# clock. If Helm installed the chart etcd-operator, set APPLY to the command that upgrades the release, such as
+# --image-registry of the controller. REVISION is the first revision of what is brought back, by default that of the clock. If Helm installed the chart etcd-operator, set APPLY to the command that upgrades the release, such as
 #   APPLY='helm upgrade etcd-operator charts/etcd-operator -n etcd-operator-system --values ha.yaml'
 set -eu
 here=$(cd "$(dirname "$0")" && pwd)
@@ -257,7 +256,8 @@ fill() {
 # fill_single FILE: makes the data of a single API server, which does not run, from the file.
 fill_single() {
   created "$here/../install/15-apiserver-data.yaml"
-  create "$single/bring-back.yaml"
+  removed "$single/bring-back.yaml"
+  manifest "$single/bring-back.yaml" | sed "s/--revision=0/--revision=${REVISION:-0}/" | kubectl apply -f - >/dev/null # 0: that of the clock
   pod=etcd-operator-apiserver-bring-back
   receives "$pod" || stuck "$pod" "the volume was not filled"
   put "$1" "$pod" /copy/etcd-operator.db

@@ -218,16 +218,24 @@ func TestBackup(t *testing.T) {
 
 // TestFirstRevision: what is brought back begins at the revision of the clock, or at the one that a user chooses.
 func TestFirstRevision(t *testing.T) {
-	for chosen, want := range map[string]string{"": `value: "[0-9]{10}0000"`, "99999999999999": `value: "99999999999999"`} {
-		t.Run(chosen, func(t *testing.T) {
+	for name, test := range map[string]struct{ command, chosen, want string }{
+		"members, by the clock": {"restore", "", `value: "[0-9]{10}0000"`},
+		"members, chosen":       {"restore", "99999999999999", `value: "99999999999999"`},
+		"one server, the clock": {"restore-single", "", `--revision=0\]`},
+		"one server, chosen":    {"restore-single", "99999999999999", `--revision=99999999999999\]`},
+	} {
+		t.Run(name, func(t *testing.T) {
 			i := newInstallation(t)
 			snapshot := filepath.Join(i.root, "snapshot.db")
 			i.has("snapshot.db", "snapshot")
-			i.env = append(i.env, "REVISION="+chosen)
-			_, _ = i.storage("0 1 2", none, "restore", snapshot) // the fake members may not serve afterwards
+			if test.command == "restore-single" {
+				i.has("without-members", "")
+			}
+			i.env = append(i.env, "REVISION="+test.chosen)
+			_, _ = i.storage("0 1 2", none, test.command, snapshot) // the fake members may not serve afterwards
 			applied, err := os.ReadFile(filepath.Join(i.root, "applied"))
-			if err != nil || !regexp.MustCompile(want).Match(applied) {
-				t.Errorf("REVISION=%q: %v, and %q is missing in\n%s", chosen, err, want, applied)
+			if err != nil || !regexp.MustCompile(test.want).Match(applied) {
+				t.Errorf("%v, and %q is missing in\n%s", err, test.want, applied)
 			}
 		})
 	}
