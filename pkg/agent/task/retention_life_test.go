@@ -215,6 +215,7 @@ func (w *retentionWalk) changeRestores() {
 			w.note("EtcdRestore %s is deleted, and its recovery goes on", r.r.Name)
 		default:
 			current.Phase, current.CompletionTime = v1beta2.RecoveryPhaseSucceeded, ptr.To(metav1.NewTime(w.kubernetes()))
+			w.cluster.Status.Restores = append([]v1beta2.ClusterRestore{{Time: current.CompletionTime}}, w.cluster.Status.Restores...)
 			r.ended, w.revision = true, r.reads.revision
 			w.restored++
 			w.note("EtcdRestore %s has ended", r.r.Name)

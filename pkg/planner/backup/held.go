@@ -17,7 +17,7 @@ import (
 
 // Held returns the URIs of the backups that a user holds, and of those that a restore reads or may read, sorted. The
 // retention of b deletes none of them: the data that a user wants back is often the oldest that is kept. Backups,
-// restores and clusters are those of the namespace. What was stored before a recovery from a survivor is held, too. EtcdBackups may share a place, and a restore waits for each Job that
+// restores and clusters are those of the namespace. What was stored before a recovery or a restore is held, too. EtcdBackups may share a place, and a restore waits for each Job that
 // may delete what it reads, whichever EtcdBackup the restore names. A recovery continues after its EtcdRestore was
 // deleted, and its cluster need not be the one that b is of. A name without a revision means the newest good backup; which one that was is known once it
 // was verified.
@@ -53,7 +53,9 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 		if r := c.Status.Recovery; r.IsInProgress() && r.Source.Backup != nil {
 			held = append(held, URIOf(r.Source.Backup.StorageType, &r.Source.Backup.RestoreSource))
 		}
-		held = append(held, beforeLoss(b, c, now)...)
+		if resources.SourceOf(b) == c.Name {
+			held = slices.Concat(held, beforeLoss(b, c, now), beforeRestores(b, c, now))
+		}
 	}
 	slices.Sort(held)
 	return slices.DeleteFunc(slices.Compact(held), func(uri string) bool { return uri == "" })
@@ -64,13 +66,12 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 // each of them at once, which would take the place of the oldest. So a user has a week to look.
 const lossHold = 7 * 24 * time.Hour
 
-// beforeLoss returns the good backups of b from before the last recovery or restore of its cluster; none if there was none
-// of late. Those from before a recovery go down to one that a quorum confirmed: those after that may be of the survivor.
-// Before a restore all of them count: each may be the next to try.
+// beforeLoss returns the good backups of b from before the last recovery of its cluster from a survivor, down to one that a
+// quorum confirmed: those after that may be of the survivor. None if there was no such recovery of late.
 func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []string {
 	r := c.Status.Recovery
-	if r == nil || r.Phase == v1beta2.RecoveryPhaseAbandoned ||
-		resources.SourceOf(b) != c.Name || r.CompletionTime != nil && now.Sub(r.CompletionTime.Time) > lossHold {
+	if r == nil || r.Phase == v1beta2.RecoveryPhaseAbandoned || r.Trigger == v1beta2.RecoveryTriggerRestore ||
+		r.CompletionTime != nil && now.Sub(r.CompletionTime.Time) > lossHold {
 		return nil
 	}
 	var uris []string
@@ -79,11 +80,46 @@ func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []
 		if !before && !s.mayBeEarlier {
 			continue
 		}
-		if uris = append(uris, s.uri); before && s.isLast() && r.Trigger != v1beta2.RecoveryTriggerRestore {
+		if uris = append(uris, s.uri); before && s.isLast() {
 			break
 		}
 	}
 	return uris
+}
+
+// beforeRestores returns the good backups of b from before a restore of its cluster, which may be the next to try. Each is
+// held for as long after the first restore that followed it: a cluster that is restored every night would otherwise keep
+// all of them.
+func beforeRestores(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []string {
+	ends := restoreEnds(c, now)
+	var uris []string
+	for _, s := range storedBy(b) {
+		for _, end := range ends { // the first one first
+			if (s.at.Time.Before(end) || s.mayBeEarlier) && now.Sub(end) <= lossHold {
+				uris = append(uris, s.uri)
+			}
+			if s.at.Time.Before(end) {
+				break
+			}
+		}
+	}
+	return uris
+}
+
+// restoreEnds returns until when the members stored data that a restore of the cluster has replaced, or replaces now, the
+// first one first.
+func restoreEnds(c *v1beta2.EtcdCluster, now time.Time) []time.Time {
+	var ends []time.Time
+	for i := range c.Status.Restores {
+		if at := c.Status.Restores[i].Time; at != nil {
+			ends = append(ends, at.Time)
+		}
+	}
+	if r := c.Status.Recovery; r.IsInProgress() && r.Trigger == v1beta2.RecoveryTriggerRestore {
+		ends = append(ends, now)
+	}
+	slices.SortFunc(ends, time.Time.Compare)
+	return ends
 }
 
 // clusterOf returns the cluster of a restore; nil if there is none.

@@ -37,6 +37,7 @@ func TestHeld(t *testing.T) {
 	at := func(path string) v1beta2.RestoreSpec {
 		return v1beta2.RestoreSpec{BackupStorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: path, AWSSecret: "aws"}}}
 	}
+	late := map[int64]float64{4: 999.4, 5: 999.5} // after the restores below
 	for name, test := range map[string]struct {
 		spec     v1beta2.RestoreSpec
 		status   v1beta2.RestoreStatus
@@ -46,6 +47,7 @@ func TestHeld(t *testing.T) {
 		service  bool
 		most     bool
 		clock    map[int64]float64 // of revisions that a wrong clock has dated
+		restored []float64         // hours at which restores of the cluster have ended
 		want     string
 	}{
 		"revision by name":                           {spec: named("b", ptr.To[int64](2)), want: "2"},
@@ -82,15 +84,24 @@ func TestHeld(t *testing.T) {
 		"the last before a recovery, by a clock that was ahead, and the one before": {spec: named("x", nil), clock: map[int64]float64{3: 4.5}, want: "2 3", recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
 		}},
-		"all from before a restore: each may be the next to try": {spec: named("x", nil), want: "1 2 3", recovery: &v1beta2.RecoveryStatus{
+		"all from before a restore: each may be the next to try": {spec: named("x", nil), want: "1 2 3", clock: late, restored: []float64{999}, recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
+		}},
+		"a restore under way": {spec: named("x", nil), want: "1 2 3 4 5", recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseFilling, RequestedAt: hours(999),
 		}},
 		"a restore that was abandoned": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseAbandoned, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(999)),
 		}},
-		"a restore of long ago": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
-			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(4)),
+		"a restore, and the next one was abandoned": {spec: named("x", nil), want: "1 2 3", clock: late, restored: []float64{990}, recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseAbandoned, RequestedAt: hours(991), CompletionTime: ptr.To(hours(999)),
 		}},
+		"a restore, and a recovery from a survivor since": {spec: named("x", nil), want: "1 2 3 4", clock: map[int64]float64{4: 995, 5: 998}, restored: []float64{990}, recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(996), CompletionTime: ptr.To(hours(997)),
+		}},
+		"a restore of long ago":                          {spec: named("x", nil), clock: late, restored: []float64{4}},
+		"a restore every night: each for a week":         {spec: named("x", nil), want: "4", clock: map[int64]float64{4: 900, 5: 999.5}, restored: []float64{999, 975, 800}},
+		"the first restore that followed it counts only": {spec: named("x", nil), clock: late, restored: []float64{999, 4}},
 		"a recovery of long ago": {spec: named("x", nil), recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(3.5), CompletionTime: ptr.To(hours(4)),
 		}},
@@ -103,6 +114,9 @@ func TestHeld(t *testing.T) {
 			r := &v1beta2.EtcdRestore{ObjectMeta: metav1.ObjectMeta{CreationTimestamp: hours(3.5)}, Spec: test.spec, Status: test.status}
 			c := newCluster(nil)
 			c.Status.Recovery = test.recovery
+			for _, at := range test.restored {
+				c.Status.Restores = append(c.Status.Restores, v1beta2.ClusterRestore{Time: ptr.To(hours(at))})
+			}
 			b := b
 			if test.idle { // nothing was written between the backups 1, 2 and 3
 				b = b.DeepCopy()

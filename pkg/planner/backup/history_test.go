@@ -52,6 +52,9 @@ func TestHoldsOutlastTheHistory(t *testing.T) {
 				restores, recovery := hold(s)
 				c := newCluster(nil)
 				c.Status.Recovery = recovery
+				if recovery != nil && recovery.Trigger == v1beta2.RecoveryTriggerRestore {
+					c.Status.Restores = []v1beta2.ClusterRestore{{Time: recovery.CompletionTime}}
+				}
 				s.Held = Held(s.Backup, nil, restores, []*v1beta2.EtcdCluster{c}, s.Now)
 				s.begins(at, 1)
 				s.ends(time.Second, good(revision))
