@@ -91,7 +91,7 @@ func MissingEnd(pod, node string) string {
 // could not be read, if it was not.
 func NotReadyNode(pod, node, unread string) string {
 	if unread != "" {
-		return "pod " + pod + " may run, because its node " + node + " could not be read (" + unread + "); give the controller the right to get nodes"
+		return "pod " + pod + " may run, because its node " + node + " could not be read: " + unread
 	}
 	return "pod " + pod + " may run, because its node " + node + " is not ready and reports nothing"
 }

@@ -137,7 +137,7 @@ func TestUnreadNodes(t *testing.T) {
 		"its member responds":                {err: forbidden, edit: respondsWithBoth},
 		"the request fails":                  {err: apierrors.NewInternalError(errors.New("no")), fails: true},
 		"the loss would be permanent":        {err: forbidden, says: "give the controller the right to get nodes", permanent: true},
-		"it would be, and the request fails": {err: apierrors.NewInternalError(errors.New("no")), says: "is not ready and reports nothing", permanent: true},
+		"it would be, and the request fails": {err: apierrors.NewInternalError(errors.New("no")), says: "Kubernetes did not return it", permanent: true},
 	} {
 		node := oneNode{oneMember: stopped(), err: test.err}
 		s := afterRemoval(node.oneMember)

@@ -109,7 +109,7 @@ func observeNodes(ctx context.Context, r *run) error {
 		case apierrors.IsForbidden(err):
 			// Another attempt would fail, too. A member that responds shows that its node runs it.
 			if !r.seen.responds(p.Name) {
-				p.NodeNotReady, p.NodeUnread = true, err.Error()
+				p.NodeNotReady, p.NodeUnread = true, whyUnread(err)
 			}
 			continue
 		case err != nil:
@@ -139,10 +139,18 @@ func observeNodesOfUnresponsive(ctx context.Context, r *run) {
 			klog.FromContext(ctx).Error(err, "Cannot read the node of a member that does not respond, so the loss of the quorum does not count as permanent", "pod", p.Name, "node", p.Node)
 		}
 		p.NodeNotReady = p.NodeNotReady || node.notReady || err != nil && permanent
-		if apierrors.IsForbidden(err) && permanent {
-			p.NodeUnread = err.Error()
+		if err != nil && permanent {
+			p.NodeUnread = whyUnread(err)
 		}
 	}
+}
+
+// whyUnread says why a node could not be read. Errors but that of a missing right may change at rest.
+func whyUnread(err error) string {
+	if apierrors.IsForbidden(err) {
+		return err.Error() + "; give the controller the right to get nodes"
+	}
+	return "Kubernetes did not return it at the last attempt"
 }
 
 // observeLossRestore reads the EtcdRestore that was created for the loss of all members.

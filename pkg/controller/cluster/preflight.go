@@ -281,11 +281,15 @@ func requireLearnerApplies(ctx context.Context, r *run, a planner.PromoteMember)
 // deleted, before a voter that could also stay is removed or restarted. The cache may lag behind,
 // and a member serves until its container ends. Another controller that is about to stop a member has
 // drained its pod before. So of two controllers that each drain one and then look at the others, at most
-// one goes on; see requireStillDrained.
+// one goes on; see requireStillDrained. A pod that was observed as about to end counts for no step: two members whose
+// nodes end no pod would otherwise keep each other.
 func requireOtherVotersStay(ctx context.Context, r *run, except string) error {
 	for i := range r.seen.Etcd.Members {
 		m := &r.seen.Etcd.Members[i]
 		if m.Learner || m.Unmanaged || m.Name == except || m.Health != planner.Healthy {
+			continue
+		}
+		if p := r.seen.podOf(m.Name); p != nil && p.Terminating {
 			continue
 		}
 		pod, err := requirePodStays(ctx, r, m.Name)

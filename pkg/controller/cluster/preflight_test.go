@@ -260,6 +260,19 @@ func TestOthersStay(t *testing.T) {
 	}
 }
 
+// TestEndObservedBefore: two members whose nodes end no pod do not keep each other. The planner has counted neither.
+func TestEndObservedBefore(t *testing.T) {
+	t.Parallel()
+	live := stopped()
+	live.pod.DeletionTimestamp = ptr.To(metav1.Now())
+	s := &seen{Observed: planner.Observed{Cluster: live.cluster, Pods: []planner.Pod{{Name: "c-a", Owned: true, Terminating: true}}}}
+	s.Etcd.Members = []planner.Member{{Name: "c-a", Health: planner.Healthy}, {Name: "c-goes", Health: planner.Healthy}}
+	r := &run{Reconciler: &Reconciler{Config: Config{Objects: live}}, seen: s}
+	if err := requireOtherVotersStay(t.Context(), r, "c-goes"); err != nil {
+		t.Error(err)
+	}
+}
+
 // TestVolumeOutlivesThePod: a pod that comes back to its volume is deleted only while the
 // volume exists and stays.
 func TestVolumeOutlivesThePod(t *testing.T) {

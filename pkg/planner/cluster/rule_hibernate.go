@@ -16,8 +16,12 @@ func ruleHibernate(o *Observed) (Plan, bool) {
 	}
 	plan := Plan{Actions: deleteHibernated(o)}
 	for i := range o.Pods {
-		if p := &o.Pods[i]; p.Owned && evidenceOf(p) == diagnosis.DeletionRequested && recovery.IsEndOverdue(o.Now, p.EndsBy) {
-			plan.RequeueAfter = recheckSteady
+		p := &o.Pods[i]
+		if !p.Owned || evidenceOf(p) != diagnosis.DeletionRequested {
+			continue
+		}
+		plan.RequeueAfter = recheckSteady // no event comes when its end is overdue
+		if recovery.IsEndOverdue(o.Now, p.EndsBy) {
 			plan.Wait = &Wait{ReasonWaitingForPod, "spec.size is 0, and a member may still serve: " + diagnosis.MissingEnd(p.Name, p.Node), "Bring the node back. " + diagnosis.ConfirmNodeOff}
 			break
 		}

@@ -3,7 +3,10 @@
 
 package cluster
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestRuleHibernate(t *testing.T) {
 	checkDecisions(t, []decision{
@@ -17,4 +20,14 @@ func TestRuleHibernate(t *testing.T) {
 		{"pods that are not owned stay", 0, "a:claim,theirs", edits(noQuorum), "hibernate"},
 		{"orphans wait", 0, "a:claim,nopod", edits(noQuorum, withPVC("gone", true)), "hibernate"},
 	})
+}
+
+// TestHibernationLooksAgain: no event comes when the end of a pod is overdue.
+func TestHibernationLooksAgain(t *testing.T) {
+	for state, again := range map[string]time.Duration{"a:claim,terminating": recheckSteady, "a:claim,overdue": recheckSteady, "a:claim,nopod": 0} {
+		o := observed(t, 0, state)
+		if plan, _ := ruleHibernate(&o); plan.RequeueAfter != again {
+			t.Errorf("%s: looks again after %v, want %v", state, plan.RequeueAfter, again)
+		}
+	}
 }

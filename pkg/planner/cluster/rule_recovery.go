@@ -151,7 +151,7 @@ func recoveryActions(o *Observed, step recovery.Step) []Action {
 	case recovery.StartAgain:
 		return []Action{DeleteRecoveryMember{Name: s.Recovery.RecoveryMember}, RecordRecovery{Recovery: s.Recovery}}
 	case recovery.Fill:
-		return append(reviveBesideRestore(o, &s.Recovery), CreateRecoveryMember(s))
+		return append(reviveBesideRestore(o, s), CreateRecoveryMember{Recovery: s.Recovery, WithoutSource: s.WithoutSource})
 	case recovery.StopSource:
 		return []Action{StopSource(s)}
 	case recovery.ReviveOldMembers:
@@ -192,9 +192,9 @@ func exceptMember(actions []Action, name string) []Action {
 }
 
 // reviveBesideRestore starts old members of a restore that have stopped: Kubernetes may reject the recovery member.
-func reviveBesideRestore(o *Observed, r *v1beta2.RecoveryStatus) []Action {
-	fenced := r.Phase != v1beta2.RecoveryPhaseFilling && !o.RecoveryMember.Hidden
-	if r.Trigger != v1beta2.RecoveryTriggerRestore || !isBootstrapped(o) || fenced {
+func reviveBesideRestore(o *Observed, fill recovery.Fill) []Action {
+	fenced := fill.Recovery.Phase != v1beta2.RecoveryPhaseFilling && !o.RecoveryMember.Hidden
+	if fill.Recovery.Trigger != v1beta2.RecoveryTriggerRestore || fill.OldMembersStay || !isBootstrapped(o) || fenced {
 		return nil
 	}
 	return reviveOldMembers(o)

@@ -229,6 +229,7 @@ func TestRecoveryCutover(t *testing.T) {
 		{"the recovery member is lost without a volume, and all that it was filled from", 3, "a:nopod,index=0 b:nopod,index=0 c:nopod,index=0",
 			edits(noQuorum, recorded(cutover)), "recovery: UnguardRecoveryMember, RecordRecovery Abandoned gone seed"},
 		{"the recovery member comes back on its volume", 3, lost, edits(noQuorum, recorded(cutover), hidden), "recovery: CreateRecoveryMember seed"},
+		{"old members of a restore that were deleted stay so", 3, "a:claim,nopod b:claim,nopod c:claim,nopod", edits(noQuorum, recorded(cutover, restores), hidden), "recovery: CreateRecoveryMember seed"},
 		{"it never starts as it was declared", 3, lost, edits(noQuorum, recorded(cutover), recoveryPod(0, crashes, stale)), "recovery: DeletePod seed"},
 		{"on its volume it can start otherwise", 3, "", edits(noQuorum, persist, recorded(cutover), recoveryPod(0, crashes, stale)),
 			"recovery: DeletePod seed"},

@@ -96,7 +96,7 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 		return in.awaitAuthorization(r)
 	case p == nil:
 		// It starts again on its PVC. A restore fills a new PVC, because no client has written.
-		return Decision{Step: Fill{Recovery: *r}}
+		return Decision{Step: Fill{Recovery: *r, OldMembersStay: in.respondingMember() == ""}}
 	case p.Fills && in.Desired.Persistent:
 		// It has all of the data on its own volume. As an ordinary member it comes back although what it was filled
 		// from no longer exists, and keeps no Secret, cloud identity or PVC of an old member in use.

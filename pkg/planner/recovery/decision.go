@@ -79,10 +79,12 @@ type (
 	// StartAgain deletes the recovery member and records that another must be filled.
 	StartAgain struct{ Recovery v1beta2.RecoveryStatus }
 	// Fill creates the recovery member, whose agent fills it. WithoutSource is true if the PVC that the recovery reads
-	// is lost: the pod goes without that PVC, and starts only if the recovery member was filled before.
+	// is lost: the pod goes without that PVC, and starts only if the recovery member was filled before. OldMembersStay is
+	// true if no old member is to start again: a person may have deleted their pods.
 	Fill struct {
-		Recovery      v1beta2.RecoveryStatus
-		WithoutSource bool
+		Recovery       v1beta2.RecoveryStatus
+		WithoutSource  bool
+		OldMembersStay bool
 	}
 	// StopSource deletes the pod of the member whose PVC the recovery reads. Lost are the voters,
 	// which must be confirmed to be gone first.
