@@ -9,6 +9,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
+	"github.com/etcd-operator/etcd-operator/pkg/etcd"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -31,6 +32,19 @@ func (s *seen) observeAcceptance() {
 	}
 	if accepted := s.acceptedIdentity(""); accepted != nil {
 		s.identity, s.CanAuthenticate = accepted, true
+	}
+}
+
+// observeTaken notes that the only member took from the controller a certificate that no CA but the present one verifies.
+// It trusts that CA, whatever its pod says: a pod that waited for its Secrets mounts those that were created after it.
+// Of several members this proves less: their peers are verified by another Secret, which may have been mounted before.
+func (s *seen) observeTaken(statuses map[string]etcd.StatusResult) {
+	pods := planner.MemberPods(&s.Observed)
+	if len(pods) != 1 || s.signer == nil || s.identity == nil || !s.signer.ca.HasSigned(s.identity.Leaf) || s.signer.ca.IsCrossSigned(s.Now) {
+		return
+	}
+	if a, asked := statuses[pods[0].Name]; asked && a.Err == nil && pods[0].Owned {
+		pods[0].TrustsCA, s.CanAuthenticate = true, true
 	}
 }
 

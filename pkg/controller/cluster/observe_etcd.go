@@ -57,6 +57,7 @@ func observeEtcd(ctx context.Context, r *run, pods []*corev1.Pod) {
 	r.seen.identify(ctx, r.Etcd, statuses)
 	r.seen.voters = r.seen.to()
 	useStatuses(r, r.seen.target.Endpoints, statuses)
+	r.seen.observeTaken(statuses)
 	r.seen.existing.Endpoints = leaveOthers(ctx, r, r.seen.existing.Endpoints, statuses)
 	r.seen.useExisting(statuses)
 	readList(ctx, r, statuses)
