@@ -33,6 +33,23 @@ slowest_tests() {
   cat "$results"/events.* 2>/dev/null | "$TOOLS/gotestsum" tool slowest --threshold 20s --num 25
 }
 
+# cpu sets CPU to the seconds of a processor that the programs of this run have used. What a part leaves running does
+# not count: the local Kubernetes.
+cpu() {
+  local user system spent
+  times >"$results/cpu"
+  { read -r && read -r user system; } <"$results/cpu"
+  CPU=0
+  for spent in "${user%.*}" "${system%.*}"; do CPU=$((CPU + ${spent%m*} * 60 + ${spent#*m})); done
+}
+
+# reported NAME RESULT START CPU: adds a line to the report.
+reported() {
+  local before=$4
+  cpu
+  report+=("$(printf '%-12s %-6s %4d s %6d s of a processor' "$1" "$2" $((SECONDS - $3)) $((CPU - before)))")
+}
+
 # what_failed: for each part that failed, the name and the first lines of each test that failed.
 # Of a part that failed outside of a test, such as a build, the last lines. They are the end of
 # a run, where a reader of a long log looks first.
@@ -53,12 +70,14 @@ tools() {
 # tests it takes ten times as long, and it slows them.
 compile() {
   local start=$SECONDS result=ok
+  cpu
+  local before=$CPU
   printf '\n== compile\n'
   if ! { CGO_ENABLED=1 go list -race -export -test -deps ./... && go list -export -test -deps ./...; } 2>"$results/part.compile" >/dev/null; then
     result=FAILED
     failures+=(compile)
   fi
-  report+=("$(printf '%-12s %-6s %4d s' compile $result $((SECONDS - start)))")
+  reported compile $result "$start" "$before"
 }
 
 unit_packages() { go list ./... | grep -v -e '/test/bench$' -e /test/e2e -e /test/integration -e /test/simulation -e /pkg/generated/; }
@@ -231,6 +250,8 @@ while [[ $# -gt 0 ]]; do
   [[ $# -gt 0 ]] || break
   printf '\n== %s\n' "$1"
   start=$SECONDS
+  cpu
+  before=$CPU
   # Through a descriptor that the part does not inherit: a Kubernetes that stays up would
   # hold it, and tee would not end.
   exec 9> >(tee "$results/part.$1")
@@ -241,7 +262,7 @@ while [[ $# -gt 0 ]]; do
   fi
   exec 9>&-
   wait "$copies" # for the last lines of the part
-  report+=("$(printf '%-12s %-6s %4d s' "$1" $result $((SECONDS - start)))")
+  reported "$1" $result "$start" "$before"
   shift
 done
 finish_beside

@@ -134,9 +134,25 @@ func (s *scenario) disturb(traffic *harness.Traffic, d disturbance) harness.Phas
 // storage runs artifacts/ha/storage.sh.
 func (s *scenario) storage(args ...string) string {
 	s.Helper()
+	if revision := s.aheadOfTheClock(); revision != "" {
+		s.Setenv("REVISION", revision)
+	}
 	out, err := s.tryStorage(s.ctx(), env.Artifact("ha", "storage.sh"), "", args...)
 	s.must(err, "storage.sh %s: %s", strings.Join(args, " "), out)
 	return out
+}
+
+// aheadOfTheClock returns a first revision for a storage whose own is above that of the clock, and "" for any other: the
+// previous release raises the revision that it finds by 1,000,000,000.
+func (s *scenario) aheadOfTheClock() string {
+	list, err := env.Etcd.EtcdV1beta2().EtcdClusters(metav1.NamespaceAll).List(s.ctx(), metav1.ListOptions{Limit: 1})
+	s.must(err, "read the revision of the storage")
+	revision, err := strconv.ParseInt(list.ResourceVersion, 10, 64)
+	s.must(err, "read the revision of the storage")
+	if revision < time.Now().Unix()*10_000 { // what storage.sh uses by default
+		return ""
+	}
+	return strconv.FormatInt(revision+1_000_000, 10)
 }
 
 // tryStorage runs storage.sh of a release for an installation, or for the artifacts beside it if that is empty.

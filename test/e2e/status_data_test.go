@@ -33,7 +33,7 @@ func tryDamagedLog(t *testing.T) {
 			is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue) && is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 	}
 	c.await(s.within(noticeWithin), "the member to be missed", missed)
-	c.keeps(10*time.Second, "that the member does not serve", func(object *clusterObject) bool { return !missed(object) })
+	c.keeps(10*time.Second, "that the member does not serve", func(object *clusterObject) bool { return !isDown(object, target.Pod.Name) })
 	for _, p := range c.members.Live() {
 		if p.Name != target.Pod.Name {
 			c.has(p, data)

@@ -70,6 +70,12 @@ func (c *cluster) becomes(d time.Duration, is func(*clusterObject) bool) bool {
 	return view.Await(c.within(d), func(list []*clusterObject) bool { return slices.ContainsFunc(list, is) }) == nil
 }
 
+// isDown is true for a status that counts a member among those that do not serve. On a busy machine a member that serves
+// may be beside it for a moment, since its response came late.
+func isDown(object *clusterObject, member string) bool {
+	return slices.Contains(object.Status.Members.Unready, member) && is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue)
+}
+
 // isReportedLost is true for a status that says that the quorum is lost in each of the fields
 // that are about it.
 func isReportedLost(object *clusterObject) bool {

@@ -81,7 +81,7 @@ func tryEmptyDisk(t *testing.T) {
 				is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue) && is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue)
 		}
 		c.await(s.within(noticeWithin), what+" to be missed", missed)
-		c.keeps(10*time.Second, "that "+what+" does not serve", func(object *clusterObject) bool { return !missed(object) })
+		c.keeps(10*time.Second, "that "+what+" does not serve", func(object *clusterObject) bool { return !isDown(object, target.Name) })
 		if client, err := c.members.Client(target); err == nil {
 			if r, err := client.Get(s.within(time.Second), "data/", clientv3.WithPrefix(), clientv3.WithSerializable()); err == nil {
 				t.Errorf("%s serves without its data: %d keys", what, len(r.Kvs))
