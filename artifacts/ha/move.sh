@@ -17,6 +17,15 @@ mark() {
 # marked NAME: the value of the mark.
 marked() { k get pvc etcd-operator-apiserver-data --ignore-not-found -o jsonpath="{.metadata.annotations.etcd\.database\.coreos\.com/$1}"; }
 
+# not_begun: ends the script if a move has begun and did not fill the members. They are empty or have older objects than
+# it has taken, and its mark is the only way to these. Only a user knows if they were filled before the mark was written.
+not_begun() {
+  reached=$(marked from-single) || exit 1
+  case $reached in
+  begun-*) fail "an earlier from-single has begun and did not record that it has filled the members, and nothing was changed. The members may be empty or have older objects: kubectl get etcd -A. To complete the move, delete the Deployment etcd-operator-apiserver, and run storage.sh from-single when its pods have ended. If the members have the objects: kubectl -n $namespace annotate pvc etcd-operator-apiserver-data etcd.database.coreos.com/from-single-, and type the command again" ;;
+  esac
+}
+
 # has_moved: the members have the objects of the single API server. It fails if that is unknown. A StatefulSet alone
 # proves nothing: kubectl apply -k artifacts/ha creates it with empty members, beside the pod that serves the objects.
 has_moved() {
@@ -29,7 +38,11 @@ has_moved() {
     esac
     return 1
     ;;
-  members) if has_members; then return 0; else fail "the API servers store the objects in an etcd of your own, and nothing was changed"; fi ;;
+  members)
+    has_members || fail "the API servers store the objects in an etcd of your own, and nothing was changed"
+    not_begun
+    return 0
+    ;;
   ?*) fail "API servers with both storages are ready, and nothing was changed: run the command again when the rollout has ended: kubectl -n $namespace get pods" ;;
   esac
   case $reached in
@@ -79,26 +92,37 @@ from_single() {
   echo "done; $copy is a copy of the objects, and the PVC etcd-operator-apiserver-data has them in etcd-moved"
 }
 
-# filled: an earlier to-single has filled the PVC of the single API server.
-filled() { [ "$(marked to-single)" = filled ]; }
+# filled: the single API server has the objects: an earlier to-single has filled its PVC, and nothing was written to the
+# members since. The mark alone proves nothing: kubectl apply -k artifacts/ha lets the members serve again, and leaves it.
+filled() {
+  taken=$(marked to-single) || exit 1
+  if [ -z "$taken" ]; then
+    fail "a single API server was installed before its objects were moved, and nothing was changed: install artifacts/ha again, and then run this command"
+  fi
+  has_members || return 0
+  has=$(revision) || fail "no member of the storage reads through a quorum, so it is unknown whether they have newer objects than the single API server, and nothing was deleted. Bring the members back, or delete the StatefulSet etcd-operator-storage if the single API server has the objects. Then type the command again"
+  [ "$taken" = "filled-$has" ] ||
+    fail "the members were written after an earlier to-single has taken their objects, and nothing was deleted. If they have the newer objects, install artifacts/ha again. If the single API server has them (kubectl get etcd -A), delete the StatefulSet etcd-operator-storage, whose PVCs stay. Then type the command again"
+}
 
 to_single() {
   # If an earlier attempt came that far, the single API server has newer objects than the members.
   if ! is_single; then
     has_members || fail "there is no StatefulSet etcd-operator-storage: the installation is no artifacts/ha"
+    not_begun
     copy=${COPY:-etcd-operator-$(date -u +%Y%m%d-%H%M%S).db}
     save "$copy" # what fails here has stopped nothing
     can_start
     stop
+    taken=$(revision) || fail "no member of the storage reads through a quorum any more"
     save "$copy"
     fill_single "$copy"
-    mark to-single=filled
+    mark "to-single=filled-$taken"
     applied "$here/../install"
     is_single ||
       fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)"
-  elif ! filled; then
-    fail "a single API server was installed before its objects were moved, and nothing was changed: install artifacts/ha again, and then run this command"
   fi
+  filled
   started
   k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
   k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null

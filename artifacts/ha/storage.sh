@@ -181,6 +181,14 @@ etcdctl() {
   k exec "$pod" -c etcd -- etcdctl --cacert=/certificates/ca.crt --cert=/certificates/tls.crt --key=/certificates/tls.key --command-timeout=120s "$@"
 }
 
+# revision: prints that of the members, read through a quorum. It is the same only while nothing is written.
+revision() {
+  for member in 0 1 2; do
+    header=$(etcdctl "$member" get compact_rev_key --keys-only --command-timeout=10s -w json) || continue
+    echo "$header" | grep -o '"revision":[0-9][0-9]*' && return
+  done | head -n 1 | grep -o '[0-9]*$'
+}
+
 # shrink: while etcd is at its quota, the API servers cannot compact it, because they write before. The alarm ends last:
 # etcd raises it again if a database is still at its quota.
 shrink() {

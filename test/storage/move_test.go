@@ -42,7 +42,8 @@ func TestFromSingle(t *testing.T) {
 		"an attempt that ended while it moved":        {moved: "begun-1", moves: true, says: "done;"},
 		"an attempt that ended after it moved":        {moved: "filled-1", says: "only what an earlier attempt has left"},
 		"API servers that use the members":            {apiServers: "True " + external, says: "only what an earlier attempt has left"},
-		"API servers that use the members, old mark":  {apiServers: "True " + external, moved: "begun-1", says: "only what an earlier attempt has left"},
+		"API servers that use filled members":         {apiServers: "True " + external, moved: "filled-1", says: "only what an earlier attempt has left"},
+		"API servers that use members, not filled":    {apiServers: "True " + external, moved: "begun-1", says: "did not record that it has filled the members, and nothing was changed"},
 		"a single API server again, old mark":         {apiServers: "True " + embedded, moved: "filled-1", says: "nothing was changed. To complete the earlier move"},
 		"API servers with an etcd of the user":        {apiServers: "True " + external, noMembers: true, says: "an etcd of your own, and nothing was changed"},
 		"both are ready":                              {apiServers: "True " + external + "True " + embedded, says: "both storages are ready, and nothing was changed"},
@@ -74,8 +75,9 @@ func TestFromSingle(t *testing.T) {
 				}
 				calls = after
 			}
-			if _, err := os.Stat(filepath.Join(i.root, "moved")); test.says != "it is unknown whether" && !strings.Contains(test.says, "nothing was changed") && err == nil {
-				t.Error("the mark stays")
+			_, err := os.Stat(filepath.Join(i.root, "moved"))
+			if stays := test.moved != "" && strings.Contains(test.says, "nothing was changed"); stays != (err == nil) {
+				t.Errorf("the mark stays: %t, want %t", err == nil, stays)
 			}
 		})
 	}

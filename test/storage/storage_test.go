@@ -15,7 +15,8 @@ import (
 
 // kubectl is a kubectl of an installation of artifacts/ha. The members in SERVING read through a quorum, and exec runs its
 // command here, with the volumes below ROOT. A call whose arguments contain CUT fails, and CALLS lists the others. The
-// files below ROOT say what kubectl get prints of API servers and their storage, of the PVC of a single one, and of pods that wait.
+// files below ROOT say what kubectl get prints of API servers and their storage, of the PVC of a single one, and of pods that
+// wait. One has the revision of the members.
 const kubectl = `#!/bin/sh
 echo "$*" >>"$CALLS"
 case "$*" in
@@ -50,6 +51,10 @@ case "$*" in
 *from-single=*) echo "${*##*=}" >"$ROOT/moved" ;;
 *from-single-*) rm -f "$ROOT/moved" ;;
 *from-single*) [ ! -e "$ROOT/moved" ] || cat "$ROOT/moved" ;;
+*to-single=*) echo "${*##*=}" >"$ROOT/filled" ;;
+*to-single-*) rm -f "$ROOT/filled" ;;
+*to-single*) [ ! -e "$ROOT/filled" ] || cat "$ROOT/filled" ;;
+*etcdctl*" get "*) echo "{\"header\":{\"member_id\":7,\"revision\":$(cat "$ROOT/revision" || echo 5),\"raft_term\":2}}" ;;
 *"jsonpath={.spec.replicas}"*) echo 2 ;;
 *" exec "*)
   while [ "$1" != -- ]; do shift; done
