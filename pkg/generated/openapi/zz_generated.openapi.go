@@ -1611,7 +1611,7 @@ func schema_pkg_apis_etcd_v1beta2_ClusterBackupPolicy(ref common.ReferenceCallba
 					},
 					"job": {
 						SchemaProps: spec.SchemaProps{
-							Description: "job says where and how the pods run that make the backups. Restores take it where neither they nor the EtcdBackup say anything else.",
+							Description: "job says where and how the pods run that make the backups. Restores take it where neither they nor the EtcdBackup say anything else. Its labels and annotations are not for pods that use a Secret or a ServiceAccount that this policy does not name.",
 							Ref:         ref(v1beta2.JobPolicy{}.OpenAPIModelName()),
 						},
 					},

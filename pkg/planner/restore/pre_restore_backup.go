@@ -312,17 +312,13 @@ func (o *Observed) preRestoreBackupSpec() (*v1beta2.BackupSpec, *Wait) {
 		return nil, &Wait{Reason: ReasonNoLocationForPreRestoreBackup, Message: "the backup is encrypted, so the pre-restore backup must be encrypted, too: " +
 			"set the backup location and the recipients in spec.backup of the cluster"}
 	default:
-		from := o.Restore.Spec.RestoreSource.DeepCopy()
 		spec = v1beta2.BackupSpec{
 			StorageType: o.Restore.Spec.BackupStorageType, ServiceAccountName: o.Restore.Spec.ServiceAccountName,
-			BackupSource: v1beta2.BackupSource{
-				S3: (*v1beta2.S3BackupSource)(from.S3), ABS: from.ABS, GCS: from.GCS, OSS: from.OSS,
-				PersistentVolumeClaim: from.PersistentVolumeClaim,
-			},
+			BackupSource: backupSource(&o.Restore.Spec.RestoreSource),
 		}
 	}
 	spec.EtcdCluster = &v1beta2.EtcdClusterRef{Name: o.Cluster.Name}
-	spec.Job = o.jobPolicy()
+	spec.Job = o.preRestoreJob()
 	aside(&spec.BackupSource)
 	return &spec, nil
 }

@@ -51,7 +51,8 @@ func (o *Observed) source() (*v1beta2.BackupPlace, *Wait) {
 
 // jobPolicy says where and how the pods of the restore run: what the restore says, else what
 // the EtcdBackup says that is restored, else what the cluster says of its backups. What decides where the Secrets of an
-// EtcdBackup go is that of this EtcdBackup: its author had to have the right to these Secrets.
+// EtcdBackup go is that of this EtcdBackup: its author had to have the right to these Secrets. Labels and annotations of a
+// cluster are left out beside Secrets that its author did not name: see JobOfCluster.
 func (o *Observed) jobPolicy() *v1beta2.JobPolicy {
 	policy := o.chosenPolicy().DeepCopy()
 	if policy == nil || o.Restore.Spec.Backup == nil {
@@ -72,10 +73,29 @@ func (o *Observed) chosenPolicy() *v1beta2.JobPolicy {
 	case o.Restore.Spec.Backup != nil && o.Backup != nil && o.Backup.Spec.Job != nil:
 		return o.Backup.Spec.Job
 	}
-	if c := o.subject(); c != nil && c.Spec.Backup != nil {
-		return c.Spec.Backup.Job
+	spec := &o.Restore.Spec
+	var identities []string
+	if spec.Decryption != nil {
+		identities = append(identities, spec.Decryption.AgeIdentitiesSecret)
 	}
-	return nil
+	return resources.JobOfCluster(o.subject(), &v1beta2.BackupSpec{
+		StorageType: spec.BackupStorageType, BackupSource: backupSource(&spec.RestoreSource), ServiceAccountName: spec.ServiceAccountName,
+	}, identities...)
+}
+
+// preRestoreJob is jobPolicy for a pod that mounts the client certificate of the cluster. The labels and annotations of an
+// EtcdBackup may be those of spec.backup.job of its cluster. The author of that cluster needed no right to the certificate of
+// another cluster, also not to that of a later one with the same name. So they are left out unless the EtcdBackup is one of
+// this cluster. That of etcdEndpoints is of no cluster, and its author had the right to every Secret.
+func (o *Observed) preRestoreJob() *v1beta2.JobPolicy {
+	policy := o.jobPolicy()
+	if o.Restore.Spec.Backup == nil || o.Backup == nil || o.Backup.Spec.EtcdCluster == nil {
+		return policy
+	}
+	if o.Backup.Spec.EtcdCluster.Name != o.Cluster.Name || o.Backup.CreationTimestamp.Time.Before(resources.CreatedAt(o.Cluster, o.Now)) {
+		return resources.WithoutPrograms(policy)
+	}
+	return policy
 }
 
 // env is that of the container that fetches the data.
@@ -97,6 +117,15 @@ func (o *Observed) chosen() (uri, sum string, wait *Wait) {
 		return "", "", &Wait{Reason: ReasonNoBackupYet, Message: fmt.Sprintf("EtcdBackup %s has no good backup yet", b.Name)}
 	default:
 		return "", "", &Wait{Reason: ReasonBackupNotFound, Message: fmt.Sprintf("EtcdBackup %s has no good backup of revision %d; status.history lists those that it has", b.Name, *revision)}
+	}
+}
+
+// backupSource is a place to read from as one to write to.
+func backupSource(from *v1beta2.RestoreSource) v1beta2.BackupSource {
+	from = from.DeepCopy()
+	return v1beta2.BackupSource{
+		S3: (*v1beta2.S3BackupSource)(from.S3), ABS: from.ABS, GCS: from.GCS, OSS: from.OSS,
+		PersistentVolumeClaim: from.PersistentVolumeClaim,
 	}
 }
 

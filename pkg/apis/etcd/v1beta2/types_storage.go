@@ -252,7 +252,8 @@ type ClusterBackupPolicy struct {
 	TTL *Duration `json:"ttl,omitempty" protobuf:"bytes,10,opt,name=ttl"`
 
 	// job says where and how the pods run that make the backups. Restores take it where
-	// neither they nor the EtcdBackup say anything else.
+	// neither they nor the EtcdBackup say anything else. Its labels and annotations are not for
+	// pods that use a Secret or a ServiceAccount that this policy does not name.
 	Job *JobPolicy `json:"job,omitempty" protobuf:"bytes,20,opt,name=job"`
 }
 

@@ -21,6 +21,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/prober"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // Backups stores EtcdBackups. Create must do everything that a request for an EtcdBackup does,
@@ -119,8 +120,9 @@ func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.Et
 		return nil // it was checked with the request
 	}
 	if !equality.Semantic.DeepEqual(backup.Spec.BackupSource, policy.BackupSource) {
-		// The request names the location, and may have the job of the cluster. Its pull Secrets, labels and annotations were
-		// checked with the cluster, and those of a request with the request. Its proxy leads to the location of the request.
+		// The request names the location, and may have the job of the cluster. Its pull Secrets were checked with the cluster. So
+		// were its labels and annotations, which JobOfCluster leaves out beside other Secrets. Those of a request were checked with
+		// the request. The proxy of the cluster leads to the location of the request.
 		completed := backup.DeepCopy()
 		if job := completed.Spec.Job; job != nil {
 			job.ImagePullSecrets, job.Labels, job.Annotations = nil, nil, nil
@@ -130,7 +132,8 @@ func (r *BackupREST) authorizeCompleted(ctx context.Context, cluster *v1beta2.Et
 	allowed := backup.DeepCopy()
 	for _, f := range policyFields {
 		f.copy(&allowed.Spec, &v1beta2.BackupSpec{
-			Verify: policy.Verify, ServiceAccountName: policy.ServiceAccountName, Encryption: policy.Encryption, Job: policy.Job,
+			Verify: policy.Verify, ServiceAccountName: policy.ServiceAccountName, Encryption: policy.Encryption,
+			Job: resources.JobOfCluster(cluster, &backup.Spec),
 		})
 	}
 	var given []string
@@ -170,8 +173,8 @@ func (r *BackupREST) newBackup(cluster *v1beta2.EtcdCluster, request *v1beta2.Et
 		}
 	}
 	v1beta2.SetDefaults_BackupSpec(&backup.Spec)
-	if backup.Spec.Job == nil && cluster.Spec.Backup != nil {
-		backup.Spec.Job = cluster.Spec.Backup.Job.DeepCopy()
+	if backup.Spec.Job == nil {
+		backup.Spec.Job = resources.JobOfCluster(cluster, &backup.Spec)
 	}
 	if backup.Spec.TTL == nil && cluster.Spec.Backup != nil {
 		backup.Spec.TTL = cluster.Spec.Backup.DeepCopy().TTL

@@ -132,6 +132,39 @@ func TestBackupUsesTheJobPolicyOfTheCluster(t *testing.T) {
 	}
 }
 
+// TestBackupKeepsLabelsOfTheClusterFromOtherSecrets: the labels and annotations of spec.backup.job, which may add containers, were
+// checked with the Secrets that spec.backup names. A request that names others gets the rest of the job.
+func TestBackupKeepsLabelsOfTheClusterFromOtherSecrets(t *testing.T) {
+	t.Parallel()
+	storage, _ := withBackups(t)
+	cluster := destined("labeled")
+	cluster.Spec.Backup.Job = &v1beta2.JobPolicy{
+		Labels: map[string]string{"team": "data"}, Annotations: map[string]string{"a": "b"}, NodeSelector: map[string]string{"disk": "fast"},
+	}
+	create(t, storage, cluster)
+	own := intoS3
+	own.Job = &v1beta2.JobPolicy{Labels: map[string]string{"team": "data"}, Annotations: map[string]string{"a": "b"}, NodeSelector: map[string]string{"disk": "fast"}}
+	for name, test := range map[string]struct {
+		asked v1beta2.BackupSpec
+		keeps bool
+	}{
+		"nothing":                       {v1beta2.BackupSpec{}, true},
+		"a location with a Secret":      {intoS3, false},
+		"recipients":                    {v1beta2.BackupSpec{Encryption: &v1beta2.BackupEncryption{AgeRecipientsSecret: "mine"}}, false},
+		"a ServiceAccount":              {v1beta2.BackupSpec{ServiceAccountName: "mine"}, false},
+		"a location and its own labels": {own, true},
+	} {
+		made, err := askBackup(t, storage, "labeled", &v1beta2.EtcdBackup{Spec: *test.asked.DeepCopy()}, metav1.DryRunAll)
+		if err != nil {
+			t.Fatalf("%s: %v", name, err)
+		}
+		job := made.Spec.Job
+		if job == nil || (len(job.Labels) > 0) != test.keeps || (len(job.Annotations) > 0) != test.keeps || job.NodeSelector["disk"] != "fast" {
+			t.Errorf("%s: the job is %+v; labels and annotations to be kept: %t", name, job, test.keeps)
+		}
+	}
+}
+
 func TestBackupRejects(t *testing.T) {
 	t.Parallel()
 	storage, _ := withBackups(t)

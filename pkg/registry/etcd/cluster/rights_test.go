@@ -97,6 +97,9 @@ func TestBackupChoosesOnlyTheMoment(t *testing.T) {
 		{"a proxy and a service account", []string{"create etcdbackups", "use serviceaccounts mine"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{
 			Verify: v1beta2.VerificationChecksum, ServiceAccountName: "mine", Job: &v1beta2.JobPolicy{Env: []corev1.EnvVar{{Name: "HTTP_PROXY", Value: "http://mine"}}},
 		}}, []string{`field names: spec.serviceAccountName, spec.job of the request: a pod mounts Secret "recipients"`, "or remove spec.serviceAccountName, spec.job from the request"}},
+		{"a service account, without the labels of the cluster", []string{"create etcdbackups", "use serviceaccounts mine"}, v1beta2.EtcdBackup{
+			Spec: v1beta2.BackupSpec{Verify: v1beta2.VerificationHash, ServiceAccountName: "mine"},
+		}, []string{`field names: spec.serviceAccountName of the request: a pod mounts Secret "recipients"`}},
 		{"an annotation, with the right to create backups only", []string{"create etcdbackups", "use secrets pull"}, v1beta2.EtcdBackup{Spec: annotated}, []string{"spec.job.annotations", "client certificate", "get secrets or use secrets"}},
 		{"an annotation, without the right to the Secrets of the cluster", []string{"create etcdbackups", "use secrets pull", "use secrets"}, v1beta2.EtcdBackup{Spec: annotated}, []string{`Secret "recipients"`}},
 		{"a verification with the image of etcd, with the right to create backups only", []string{"create etcdbackups"}, v1beta2.EtcdBackup{Spec: v1beta2.BackupSpec{

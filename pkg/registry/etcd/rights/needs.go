@@ -86,7 +86,7 @@ func backupUses(path *field.Path, spec v1beta2.BackupSpec) []use {
 // certificateUses returns the use of the client certificate of a cluster by a program that a webhook adds because of labels
 // or annotations of a Job. The pod of the Job mounts that certificate, and the object does not name its Secret. So the author
 // needs the right to every Secret. An EtcdBackup of etcdEndpoints needs it, too: an EtcdRestore of it in place first stores
-// the data of a cluster, with the labels and annotations of that EtcdBackup. Proxies in job.env do not count: the agent
+// the data of any cluster, with the labels and annotations of that EtcdBackup. Proxies in job.env do not count: the agent
 // connects to the members directly, and sends the certificate nowhere else.
 func certificateUses(path *field.Path, job *v1beta2.JobPolicy, cluster *v1beta2.EtcdClusterRef) []use {
 	chosen := job.OnlySecretUse()
@@ -199,7 +199,8 @@ func clusterUses(path *field.Path, spec v1beta2.ClusterSpec) []use {
 
 // operatorUses returns the use of the client certificate that a cluster names by a program that a webhook adds because of
 // labels or annotations of its backups. A certificate that is issued for the cluster needs no right: the author of the
-// cluster chooses the image of its members.
+// cluster chooses the image of its members. An EtcdBackup gets these labels and annotations without a check of its own. So
+// the planner of restores gives them to no backup of another cluster, and resources.JobOfCluster to no pod with other Secrets.
 func operatorUses(path *field.Path, tls *v1beta2.TLSPolicy, job *v1beta2.JobPolicy) []use {
 	chosen := job.OnlySecretUse()
 	if tls == nil || tls.Static == nil || tls.Static.OperatorSecret == "" || len(chosen.Labels)+len(chosen.Annotations) == 0 {

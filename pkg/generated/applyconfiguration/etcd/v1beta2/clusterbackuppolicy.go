@@ -42,7 +42,8 @@ type ClusterBackupPolicyApplyConfiguration struct {
 	// kept.
 	TTL *etcdv1beta2.Duration `json:"ttl,omitempty"`
 	// job says where and how the pods run that make the backups. Restores take it where
-	// neither they nor the EtcdBackup say anything else.
+	// neither they nor the EtcdBackup say anything else. Its labels and annotations are not for
+	// pods that use a Secret or a ServiceAccount that this policy does not name.
 	Job *JobPolicyApplyConfiguration `json:"job,omitempty"`
 }
 
