@@ -35,16 +35,19 @@ func (s *seen) observeAcceptance() {
 	}
 }
 
-// observeTaken notes that the only member took from the controller a certificate that no CA but the present one verifies.
-// It trusts that CA, whatever its pod says: a pod that waited for its Secrets mounts those that were created after it.
-// Of several members this proves less: their peers are verified by another Secret, which may have been mounted before.
+// observeTaken notes that a member took from the controller a certificate which no CA but the present one verifies. It
+// trusts that CA, whatever its pod says: a pod that waited for its Secrets mounts those that were created after it. Of two
+// such members this proves less: they verify each other by another Secret, which may have been mounted before.
 func (s *seen) observeTaken(statuses map[string]etcd.StatusResult) {
-	pods := planner.MemberPods(&s.Observed)
-	if len(pods) != 1 || s.signer == nil || s.identity == nil || !s.signer.ca.HasSigned(s.identity.Leaf) || s.signer.ca.IsCrossSigned(s.Now) {
+	if s.signer == nil || s.identity == nil || !s.signer.ca.HasSigned(s.identity.Leaf) || s.signer.ca.IsCrossSigned(s.Now) {
 		return
 	}
-	if a, asked := statuses[pods[0].Name]; asked && a.Err == nil && pods[0].Owned {
-		pods[0].TrustsCA, s.CanAuthenticate = true, true
+	others := slices.DeleteFunc(planner.MemberPods(&s.Observed), func(p *planner.Pod) bool { return p.TrustsCA })
+	if len(others) != 1 || !others[0].Owned {
+		return
+	}
+	if a, asked := statuses[others[0].Name]; asked && a.Err == nil {
+		others[0].TrustsCA, s.CanAuthenticate = true, true
 	}
 }
 

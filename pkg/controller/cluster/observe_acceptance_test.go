@@ -12,18 +12,20 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// TestTakenCertificateIsEvidence: the only member that takes a certificate which no CA but the present one verifies trusts
-// that CA, although its pod was created before it.
+// TestTakenCertificateIsEvidence: a member that takes a certificate which no CA but the present one verifies trusts that CA,
+// although its pod was created before it.
 func TestTakenCertificateIsEvidence(t *testing.T) {
 	for name, test := range map[string]struct {
 		pods   int
 		err    error
 		before func(*certWorld)
+		since  bool
 		trusts bool
 	}{
 		"the only member":                      {pods: 1, trusts: true},
 		"one that does not respond":            {pods: 1, err: errors.New("no route to host")},
 		"one of two":                           {pods: 2},
+		"beside one that was started since":    {pods: 2, since: true, trusts: true},
 		"the CA before it has signed it, too":  {pods: 1, before: (*certWorld).beginRotation},
 		"the certificate of an earlier CA yet": {pods: 1, before: (*certWorld).loseCA},
 	} {
@@ -39,6 +41,7 @@ func TestTakenCertificateIsEvidence(t *testing.T) {
 				s.Pods = append(s.Pods, planner.Pod{Name: pod, Owned: true, Running: true, Trust: "earlier", PeerCAs: "earlier"})
 				statuses[pod] = etcd.StatusResult{Err: test.err}
 			}
+			s.Pods[test.pods-1].TrustsCA = test.since
 			s.observeTaken(statuses)
 			if got := s.Pods[0].TrustsCA; got != test.trusts {
 				t.Errorf("trusts the present CA: %t, want %t", got, test.trusts)
