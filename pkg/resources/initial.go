@@ -101,13 +101,7 @@ func MayFill(pod *corev1.Pod) bool {
 // readsInitialCluster is true for a pod whose etcd or launcher reads the initial cluster from the annotation.
 // Without the annotation the launcher waits for it.
 func readsInitialCluster(pod *corev1.Pod) bool {
-	for i := range pod.Spec.Containers {
-		c := &pod.Spec.Containers[i]
-		if c.Name == ContainerName && slices.ContainsFunc(c.Env, func(e corev1.EnvVar) bool { return e.Name == envInitialCluster && e.ValueFrom != nil }) {
-			return true
-		}
-	}
-	return false
+	return slices.ContainsFunc(etcdContainer(pod).Env, func(e corev1.EnvVar) bool { return e.Name == envInitialCluster && e.ValueFrom != nil })
 }
 
 // InitialMembers returns the names of the members that the annotations of a pod give to etcd.

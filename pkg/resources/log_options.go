@@ -42,12 +42,8 @@ func LogOptionsOf(c *v1beta2.EtcdCluster) LogOptions {
 
 // LogOptionsOfPod returns the options of etcd in a pod.
 func LogOptionsOfPod(p *corev1.Pod) LogOptions {
-	for i := range p.Spec.Containers {
-		if c := &p.Spec.Containers[i]; c.Name == ContainerName {
-			return logOptions(c.Command, c.Env)
-		}
-	}
-	return LogOptions{}
+	c := etcdContainer(p)
+	return logOptions(c.Command, c.Env)
 }
 
 const (
@@ -92,8 +88,9 @@ func largestOption(args []string, env []corev1.EnvVar, flag string) uint64 {
 			note(value)
 		}
 	}
+	variable := variableOf(flag)
 	for i := range env {
-		if env[i].Name == variableOf(flag) {
+		if env[i].Name == variable {
 			note(env[i].Value)
 		}
 	}

@@ -166,13 +166,11 @@ func WithVersion(c *v1beta2.EtcdCluster, live *corev1.Pod) (*corev1.Pod, bool) {
 	pod := live.DeepCopy()
 	sets := RequestedImage(live) != Image(c) || ImageStateOf(live) != ImageAdmitted
 	pod.Annotations = merged(merged(pod.Annotations, versionAnnotations(c)), map[string]string{AnnotationVersion: Version(c), AnnotationImage: Image(c)})
-	for i := range pod.Spec.Containers {
-		if ctr := &pod.Spec.Containers[i]; ctr.Name == ContainerName && sets {
-			supersede(pod, ctr.Image)
-			ctr.Image = Image(c)
-			delete(pod.Annotations, AnnotationImageRegistry)
-			noteRequested(pod)
-		}
+	if ctr := etcdContainer(pod); sets && ctr.Name != "" {
+		supersede(pod, ctr.Image)
+		ctr.Image = Image(c)
+		delete(pod.Annotations, AnnotationImageRegistry)
+		noteRequested(pod)
 	}
 	return pod, sets || live.Annotations[AnnotationVersion] != Version(c)
 }

@@ -6,7 +6,6 @@ package resources
 import (
 	"cmp"
 	"math"
-	"slices"
 	"strconv"
 	"strings"
 
@@ -59,17 +58,13 @@ func QuotaOf(pod *corev1.Pod) Quota {
 // number returns a numeric option of etcd in a pod. etcd takes it from the last flag of that name,
 // else from the environment.
 func number(pod *corev1.Pod, flag string, otherwise int64) int64 {
-	i := slices.IndexFunc(pod.Spec.Containers, func(c corev1.Container) bool { return c.Name == ContainerName })
-	if i < 0 {
-		return otherwise
-	}
-	text := ""
-	for _, v := range pod.Spec.Containers[i].Env {
-		if v.Name == variableOf(flag) {
-			text = v.Value
+	c, variable, text := etcdContainer(pod), variableOf(flag), ""
+	for i := range c.Env {
+		if c.Env[i].Name == variable {
+			text = c.Env[i].Value
 		}
 	}
-	for _, arg := range pod.Spec.Containers[i].Command {
+	for _, arg := range c.Command {
 		if value, found := strings.CutPrefix(arg, "--"+flag+"="); found {
 			text = value
 		}

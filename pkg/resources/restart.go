@@ -61,11 +61,14 @@ func containerID(pod *corev1.Pod) string {
 }
 
 // imageOf returns the image that the pod asks for.
-func imageOf(pod *corev1.Pod) string {
+func imageOf(pod *corev1.Pod) string { return etcdContainer(pod).Image }
+
+// etcdContainer returns the container of etcd; an empty one if there is none.
+func etcdContainer(pod *corev1.Pod) *corev1.Container {
 	for i := range pod.Spec.Containers {
 		if c := &pod.Spec.Containers[i]; c.Name == ContainerName {
-			return c.Image
+			return c
 		}
 	}
-	return ""
+	return &corev1.Container{}
 }

@@ -59,12 +59,7 @@ func NeedsNewPod(c *v1beta2.EtcdCluster, live *corev1.Pod) bool {
 	}
 	made := live.Annotations[AnnotationVersion]
 	changed, _ := WithVersion(c, live)
-	want, has := at(Version(c)), map[string]bool{}
-	for i := range changed.Spec.Containers {
-		if ctr := &changed.Spec.Containers[i]; ctr.Name == ContainerName {
-			has = settingsOf(ctr, changed.Annotations)
-		}
-	}
+	want, has := at(Version(c)), settingsOf(etcdContainer(changed), changed.Annotations)
 	all := []map[string]bool{want, at(featureless), at(featured), at(made)}
 	for _, settings := range all {
 		for s := range settings {

@@ -322,11 +322,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	o.Image, o.ImageName = resources.ImageStateOf(p), resources.EtcdImage(p)
 	o.PutBack, o.FromPolicy = p.Annotations[resources.AnnotationPutBack], resources.IsImageFromPolicy(p)
 	o.NeedsNewPod = o.Owned && (o.Outdated || o.Version != resources.Version(c)) && resources.NeedsNewPod(c, p)
-	for i := range p.Status.ContainerStatuses {
-		cs := &p.Status.ContainerStatuses[i]
-		if cs.Name != resources.ContainerName {
-			continue
-		}
+	if cs := etcdStatus(p); cs != nil {
 		o.Running, o.RestartCount = cs.State.Running != nil, int(cs.RestartCount)
 		if o.Running {
 			o.Started = cs.State.Running.StartedAt.Time
@@ -348,11 +344,27 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 	return o
 }
 
+// etcdStatus returns the status of the container of etcd; nil while the kubelet has reported none.
+func etcdStatus(p *corev1.Pod) *corev1.ContainerStatus {
+	for i := range p.Status.ContainerStatuses {
+		if cs := &p.Status.ContainerStatuses[i]; cs.Name == resources.ContainerName {
+			return cs
+		}
+	}
+	return nil
+}
+
 // containerWaiting says why a container does not run, in the words of Kubernetes: that of etcd, or the
 // init container that it waits for. Empty if Kubernetes says nothing, or only that it creates the container.
 func containerWaiting(p *corev1.Pod) string {
-	statuses := slices.DeleteFunc(slices.Clone(p.Status.ContainerStatuses), func(cs corev1.ContainerStatus) bool { return cs.Name != resources.ContainerName })
-	for _, cs := range slices.Concat(p.Status.InitContainerStatuses, statuses) {
+	var statuses []*corev1.ContainerStatus
+	for i := range p.Status.InitContainerStatuses {
+		statuses = append(statuses, &p.Status.InitContainerStatuses[i])
+	}
+	if cs := etcdStatus(p); cs != nil {
+		statuses = append(statuses, cs)
+	}
+	for _, cs := range statuses {
 		w := cs.State.Waiting
 		switch {
 		case w == nil, w.Reason == "ContainerCreating", w.Reason == "PodInitializing":

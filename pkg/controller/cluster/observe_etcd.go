@@ -383,7 +383,7 @@ func judgeUnresponsive(m *planner.Member, p *planner.Pod) {
 func endpoints(c *v1beta2.EtcdCluster, pods []*corev1.Pod) []etcd.Endpoint {
 	var list []etcd.Endpoint
 	for _, p := range pods {
-		if p.Status.PodIP != "" && metav1.IsControlledBy(p, c) && observedPod(c, p).Running {
+		if cs := etcdStatus(p); p.Status.PodIP != "" && metav1.IsControlledBy(p, c) && cs != nil && cs.State.Running != nil {
 			list = append(list, endpointOf(c, p))
 		}
 	}

@@ -30,6 +30,8 @@ type Cache struct {
 	inEndpoints map[types.UID]bool
 	// cordoned are the nodes that are cordoned, as far as is known here.
 	cordoned map[string]bool
+	// record is the last one that was read, and kept is what the controller keeps of it.
+	record, kept *corev1.ConfigMap
 	// Changed is called after the cache took a change in.
 	Changed func()
 	Closed  bool
@@ -172,7 +174,10 @@ func (c *Cache) ConfigMap(_, name string) (*corev1.ConfigMap, error) {
 	if err != nil {
 		return nil, err
 	}
-	return resources.CachedRecord(record), nil
+	if record != c.record {
+		c.record, c.kept = record, resources.CachedRecord(record)
+	}
+	return c.kept, nil
 }
 
 // HiddenPods implements cluster.Cache.
