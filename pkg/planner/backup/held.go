@@ -94,6 +94,9 @@ func beforeRestores(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time
 	ends := restoreEnds(c, now)
 	var uris []string
 	for _, s := range storedBy(b) {
+		if len(ends) >= v1beta2.MaxClusterRestores && s.at.Time.Before(ends[0]) && now.Sub(s.at.Time) > lossHold {
+			continue // the first restore that followed it may be one that the status no longer names
+		}
 		for _, end := range ends { // the first one first
 			if (s.at.Time.Before(end) || s.mayBeEarlier) && now.Sub(end) <= lossHold {
 				uris = append(uris, s.uri)
@@ -115,8 +118,12 @@ func restoreEnds(c *v1beta2.EtcdCluster, now time.Time) []time.Time {
 			ends = append(ends, at.Time)
 		}
 	}
-	if r := c.Status.Recovery; r.IsInProgress() && r.Trigger == v1beta2.RecoveryTriggerRestore {
+	switch r := c.Status.Recovery; {
+	case r == nil || r.Trigger != v1beta2.RecoveryTriggerRestore:
+	case r.IsInProgress():
 		ends = append(ends, now)
+	case r.Phase == v1beta2.RecoveryPhaseSucceeded && r.CompletionTime != nil:
+		ends = append(ends, r.CompletionTime.Time) // by the clock that dated the backups, if that was ahead
 	}
 	slices.SortFunc(ends, time.Time.Compare)
 	return ends

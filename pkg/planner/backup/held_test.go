@@ -37,6 +37,10 @@ func TestHeld(t *testing.T) {
 	at := func(path string) v1beta2.RestoreSpec {
 		return v1beta2.RestoreSpec{BackupStorageType: v1beta2.BackupStorageTypeS3, RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: path, AWSSecret: "aws"}}}
 	}
+	var many []float64
+	for n := range v1beta2.MaxClusterRestores {
+		many = append(many, 999-float64(n))
+	}
 	late := map[int64]float64{4: 999.4, 5: 999.5} // after the restores below
 	for name, test := range map[string]struct {
 		spec     v1beta2.RestoreSpec
@@ -99,6 +103,10 @@ func TestHeld(t *testing.T) {
 		"a restore, and a recovery from a survivor since": {spec: named("x", nil), want: "1 2 3 4", clock: map[int64]float64{4: 995, 5: 998}, restored: []float64{990}, recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerAutomatic, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(996), CompletionTime: ptr.To(hours(997)),
 		}},
+		"a restore of a clock that was ahead": {spec: named("x", nil), want: "1 2 3 4", clock: map[int64]float64{1: 1020, 2: 1021, 3: 1022, 4: 1023, 5: 1030}, restored: []float64{998}, recovery: &v1beta2.RecoveryStatus{
+			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(1024), CompletionTime: ptr.To(hours(1025)),
+		}},
+		"so many restores that the first one is not known": {spec: named("x", nil), want: "4", clock: map[int64]float64{4: 970, 5: 999.5}, restored: many},
 		"a restore of long ago":                          {spec: named("x", nil), clock: late, restored: []float64{4}},
 		"a restore every night: each for a week":         {spec: named("x", nil), want: "4", clock: map[int64]float64{4: 900, 5: 999.5}, restored: []float64{999, 975, 800}},
 		"the first restore that followed it counts only": {spec: named("x", nil), clock: late, restored: []float64{999, 4}},
