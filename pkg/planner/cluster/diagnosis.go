@@ -67,12 +67,16 @@ func nodeReadyFor(now time.Time, p *Pod) time.Duration {
 	return max(now.Sub(p.NodeReadySince).Abs(), 1)
 }
 
-// replacedID is the cluster ID of the members that a recovery would replace.
+// replacedID is the cluster ID of the members that a recovery would replace. A record that was lost meanwhile does not
+// name it. The recovery under way does, so that its next attempt can go back to these members.
 func replacedID(o *Observed) string {
-	if o.Record.ClusterID == unknownClusterID {
-		return knownClusterID(o.Etcd.ClusterID)
+	if o.Record.ClusterID != unknownClusterID {
+		return o.Record.ClusterID
 	}
-	return o.Record.ClusterID
+	if r := o.Record.Recovery; o.Etcd.ClusterID == 0 && r.IsInProgress() && r.OldClusterID != "" {
+		return r.OldClusterID
+	}
+	return knownClusterID(o.Etcd.ClusterID)
 }
 
 // hasRecoveryPod is true while the pod of the recovery member exists, hidden from clients or published.

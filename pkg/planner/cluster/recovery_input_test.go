@@ -78,8 +78,13 @@ func TestRecoveryInput(t *testing.T) {
 		"the recorded ID is not known": {func(o *Observed) { o.Record.ClusterID, o.Etcd.ClusterID = unknownClusterID, 0xabc }, func(in *recovery.Input) {
 			in.RecordedID, in.ReplacedID, in.ClusterID = "", "abc", "abc"
 		}},
-		"it is not known at all": {func(o *Observed) { o.Record.ClusterID, o.Etcd.ClusterID = unknownClusterID, 0 }, func(in *recovery.Input) {
-			in.RecordedID, in.ReplacedID, in.ClusterID = "", unknownClusterID, "0"
+		"the recovery under way knows it": {func(o *Observed) { o.Record.ClusterID, o.Etcd.ClusterID = unknownClusterID, 0 }, func(in *recovery.Input) {
+			in.RecordedID, in.ReplacedID, in.ClusterID = "", "c0ffee", "0"
+		}},
+		"it is not known at all": {func(o *Observed) {
+			o.Record.ClusterID, o.Etcd.ClusterID, o.Record.Recovery = unknownClusterID, 0, nil
+		}, func(in *recovery.Input) {
+			in.RecordedID, in.ReplacedID, in.ClusterID, in.Recorded = "", unknownClusterID, "0", nil
 		}},
 		"the loss is proven": {func(o *Observed) { o.Pods, o.PVCs = o.Pods[:1], nil }, func(in *recovery.Input) { in.Pods, in.LostSince = in.Pods[:1], &since }},
 		"the cluster is new": {func(o *Observed) {

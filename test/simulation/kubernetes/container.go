@@ -197,6 +197,18 @@ func (r *Run) upgrade() {
 	})
 }
 
+// owe notes whether the container restarts with another image as soon as its kubelet hears of it. From then on no quorum
+// counts on it, whoever changes the pod next.
+func (r *Run) owe(pod *corev1.Pod) {
+	switch {
+	case r.image == "": // it restarts already
+	case simetcd.Image(pod) != r.image:
+		r.w.Etcd.Restarting(r)
+	default:
+		delete(r.w.Etcd.Upgrading, r.uid)
+	}
+}
+
 // unchanged is for an image that was taken back before the kubelet has noticed.
 func (r *Run) unchanged(image string) {
 	r.image, r.Rolling = image, false

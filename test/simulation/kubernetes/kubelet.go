@@ -72,6 +72,7 @@ func (w *World) podChanged(pod *corev1.Pod, deleted bool) {
 	case pod.DeletionTimestamp != nil:
 		r.terminate()
 	case r.IsSevered(): // it hears of it later
+		r.owe(pod)
 	case HasFinished(pod):
 		r.Halt()
 		w.Etcd.Doom(r.EmptyDir)
