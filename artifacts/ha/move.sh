@@ -62,6 +62,7 @@ served_by_members() {
   fi
   started
   mark from-single-
+  mark to-single- # what an earlier attempt has filled is older than what the members get from now on
 }
 
 from_single() {
@@ -122,8 +123,8 @@ to_single() {
     is_single ||
       fail "APPLY has not installed a single API server, which finds the objects on the PVC etcd-operator-apiserver-data: type the command again with other values (helm upgrade without values takes those of before; --reset-values)"
   fi
+  started # what fails from here on has stopped nothing
   filled
-  started
   k delete statefulset,service,poddisruptionbudget,networkpolicy -l app.kubernetes.io/component=storage --wait=true >/dev/null
   k delete poddisruptionbudget/etcd-operator-apiserver configmap/etcd-operator-apiserver-storage --ignore-not-found >/dev/null
   mark to-single-
