@@ -20,6 +20,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
+	"github.com/etcd-operator/etcd-operator/test/harness"
 )
 
 const exampleName = "example-etcd-cluster"
@@ -44,9 +45,16 @@ func TestCreate(t *testing.T) {
 	}
 }
 
-func checkStatus(c *cluster, object *v1beta2.EtcdCluster) {
+// checkStatus reads the status when it names the present leader: etcd may elect meanwhile, and a member may respond late.
+func checkStatus(c *cluster, _ *v1beta2.EtcdCluster) {
+	ids := c.ids()
+	var object *v1beta2.EtcdCluster
+	var leader harness.Response
+	c.until(c.within(noticeWithin), "a settled status that names the leader", func() bool {
+		object, leader = c.get(), c.leader()
+		return isSettled(object, 3) && object.Status.Leader == leader.Pod.Name
+	})
 	status := &object.Status
-	ids, leader := c.ids(), c.leader()
 	for what, ok := range map[string]bool{
 		"phase":              status.Phase == v1beta2.ClusterPhaseRunning,
 		"reason":             status.Reason == "",
@@ -103,7 +111,7 @@ func checkConditions(c *cluster, object *v1beta2.EtcdCluster) {
 			c.Errorf("condition %s: reason %q is not one word", cond.Type, cond.Reason)
 		}
 	}
-	c.kubectl("wait", "--for=condition=Available", "etcdcluster/"+c.name, "--timeout=5s")
+	c.kubectl("wait", "--for=condition=Available", "etcdcluster/"+c.name, "--timeout="+noticeWithin.String())
 }
 
 func checkPods(c *cluster, object *v1beta2.EtcdCluster) {
@@ -205,23 +213,24 @@ func (c *cluster) budget() *policyv1.PodDisruptionBudget {
 	return budget
 }
 
-func checkColumns(c *cluster, object *v1beta2.EtcdCluster) {
-	rows := strings.Split(c.kubectl("get", "etcd", "--all-namespaces"), "\n")
-	if got, want := strings.Fields(rows[0]), "NAMESPACE NAME SIZE READY TOLERANCE LEADER VERSION DB LAST-BACKUP PHASE AGE"; strings.Join(got, " ") != want {
-		c.Errorf("columns are %v, not %s", got, want)
+// checkColumns reads the row and the status until both are of the same moment: etcd may elect meanwhile, and a member may
+// respond late.
+func checkColumns(c *cluster, _ *v1beta2.EtcdCluster) {
+	var rows, want []string
+	matches := met(c.within(noticeWithin), func() bool {
+		rows = strings.Split(c.kubectl("get", "etcd", "--all-namespaces"), "\n")
+		want = []string{c.namespace, c.name, "3", "3/3", "1", c.get().Status.Leader, etcdVersion}
+		return slices.ContainsFunc(rows, func(row string) bool {
+			cells := strings.Fields(row)
+			return len(cells) >= 10 && slices.Equal(cells[:7], want) && cells[9] == "Running"
+		})
+	})
+	if got, columns := strings.Fields(rows[0]), "NAMESPACE NAME SIZE READY TOLERANCE LEADER VERSION DB LAST-BACKUP PHASE AGE"; strings.Join(got, " ") != columns {
+		c.Errorf("columns are %v, not %s", got, columns)
 	}
-	for _, row := range rows {
-		cells := strings.Fields(row)
-		if len(cells) < 10 || cells[0] != c.namespace {
-			continue
-		}
-		want := []string{c.namespace, c.name, "3", "3/3", "1", object.Status.Leader, etcdVersion}
-		if !slices.Equal(cells[:7], want) || cells[9] != "Running" {
-			c.Errorf("the row is %q; want %q and phase Running", cells, want)
-		}
-		return
+	if !matches {
+		c.Errorf("no row begins with %q and has the phase Running in:\n%s", want, strings.Join(rows, "\n"))
 	}
-	c.Errorf("no row for the cluster in:\n%s", strings.Join(rows, "\n"))
 }
 
 func checkEvents(c *cluster, _ *v1beta2.EtcdCluster) {
@@ -266,7 +275,7 @@ spec:
     command: [etcdctl, "--endpoints=http://127.0.0.1:2379", watch, nothing]
     securityContext: {allowPrivilegeEscalation: false, capabilities: {drop: [ALL]}}
 `, name, etcdVersion))
-	s.kubectl("wait", "--for=condition=Ready", "pod/"+name, "--timeout=60s")
+	s.kubectl("wait", "--for=condition=Ready", "pod/"+name, "--timeout=2m")
 }
 
 func readsGreeting(ctx context.Context, _ *corev1.Pod, client *clientv3.Client) error {

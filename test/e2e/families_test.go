@@ -73,12 +73,15 @@ func (c *cluster) addresses(families ...corev1.IPFamily) *corev1.Service {
 }
 
 // etcdctl runs etcdctl in a pod until it succeeds: a new address takes a moment to reach
-// every node.
+// every node. A change of the members that ran out of time may have been made all the same,
+// and says so when it is repeated.
 func (c *cluster) etcdctl(pod string, args ...string) string {
 	c.Helper()
 	out, err := "", error(nil)
-	for ctx := c.within(repairWithin); ctx.Err() == nil; {
-		if out, err = c.exec(ctx, pod, args...); err == nil {
+	tried := false
+	for ctx := c.within(repairWithin); ctx.Err() == nil; tried = true {
+		out, err = c.exec(ctx, pod, args...)
+		if err == nil || tried && (strings.Contains(err.Error(), "Peer URLs already exists") || strings.Contains(err.Error(), "member not found")) {
 			return strings.TrimSpace(out)
 		}
 	}

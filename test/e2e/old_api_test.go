@@ -30,7 +30,7 @@ const (
 // docs/how-to/operator-state.md says, while the controller runs. The members and their data must
 // stay as they are: the cluster was restored twice meanwhile, and the API is from before.
 func TestOldAPI(t *testing.T) {
-	s := startFor(t, 5*time.Minute)
+	s := start(t)
 	s.onlyTest()
 	s.volume()
 	c := s.create("returned", 1, etcdVersion)
@@ -81,7 +81,7 @@ func TestOldAPI(t *testing.T) {
 	if !slices.ContainsFunc(c.members.Live(), func(p *corev1.Pod) bool { return was.pods[p.Name] == p.UID }) {
 		t.Errorf("no member of before is left of %v", was.pods)
 	}
-	c.are(c.get(), map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
+	c.awaitConditions(map[v1beta2.ClusterConditionType]corev1.ConditionStatus{
 		v1beta2.ClusterConditionAvailable: corev1.ConditionTrue, v1beta2.ClusterConditionQuorumLost: corev1.ConditionFalse,
 		v1beta2.ClusterConditionDegraded: corev1.ConditionFalse, v1beta2.ClusterConditionRecovering: corev1.ConditionFalse,
 	})
@@ -91,7 +91,7 @@ func TestOldAPI(t *testing.T) {
 // backup, as docs/how-to/operator-state.md says. What was changed since the backup is undone, and the
 // members and their data stay as they are. The backups go on.
 func TestScheduledBackupOfTheAPI(t *testing.T) {
-	s := startFor(t, 10*time.Minute)
+	s := start(t)
 	s.onlyTest()
 	c := s.create("kept", 1, etcdVersion)
 	was := c.state(c.fill())
@@ -205,7 +205,7 @@ func (s *scenario) helper(name, manifest string) {
 func (s *scenario) saveAPI() string {
 	s.Helper()
 	s.helper(savePod, "save.yaml")
-	s.system("", "wait", "--for=condition=Ready", "pod/"+savePod, "--timeout=60s")
+	s.system("", "wait", "--for=condition=Ready", "pod/"+savePod, "--timeout=2m")
 	saved := s.system("", "exec", savePod, "-c", "shell", "--", "cat", savedAt)
 	s.system("", "delete", "pod", savePod)
 	return saved
@@ -228,13 +228,13 @@ func (s *scenario) bringAPIBack(saved string) {
 	pods, err := env.Pods(s.ctx(), harness.SystemNamespace, "app.kubernetes.io/component=apiserver-bring-back")
 	s.must(err, "watch pod %s", bringBackPod)
 	defer pods.Close()
-	s.must(pods.Await(s.within(time.Minute), func(list []*corev1.Pod) bool {
+	s.must(pods.Await(s.within(2*time.Minute), func(list []*corev1.Pod) bool {
 		return slices.ContainsFunc(list, func(p *corev1.Pod) bool {
 			return len(p.Status.InitContainerStatuses) > 0 && p.Status.InitContainerStatuses[0].State.Running != nil
 		})
 	}), "start pod %s", bringBackPod)
 	s.system(saved, "exec", "-i", bringBackPod, "-c", "shell", "--", "sh", "-c", "cat > "+savedAt+".part && mv "+savedAt+".part "+savedAt)
-	s.system("", "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/"+bringBackPod, "--timeout=60s")
+	s.system("", "wait", "--for=jsonpath={.status.phase}=Succeeded", "pod/"+bringBackPod, "--timeout=2m")
 	s.system("", "delete", "pod", bringBackPod)
 	_, err = env.ScaleProgram(s.ctx(), harness.APIServer, max(replicas, 1))
 	s.must(err, "start the API server")

@@ -109,19 +109,18 @@ func (c *cluster) read(key string) *clientv3.GetResponse {
 // over and one is new.
 func (c *cluster) spoil(data harness.Data) {
 	c.Helper()
-	client, err := c.members.Client(c.leader().Pod)
-	c.must(err, "ask the leader")
+	ctx := c.within(2 * time.Minute)
 	n := 0
 	for key := range data {
+		var err error
 		if n++; n%2 == 0 {
-			_, err = client.Delete(c.ctx(), key)
+			err = c.members.Delete(ctx, key)
 		} else {
-			_, err = client.Put(c.ctx(), key, "spoiled")
+			err = c.members.Put(ctx, key, "spoiled")
 		}
 		c.must(err, "spoil %s", key)
 	}
-	_, err = client.Put(c.ctx(), "data/more", "more")
-	c.must(err, "write more")
+	c.must(c.members.Put(ctx, "data/more", "more"), "write more")
 }
 
 // state is what a rejected restore must leave as it is.

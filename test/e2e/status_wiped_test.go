@@ -130,9 +130,7 @@ func trySpelledVersion(t *testing.T) {
 		object := c.await(s.ctx(), "version "+version+" to be reported", func(object *clusterObject) bool {
 			return isSettled(object, 1) && object.Status.CurrentVersion == version && object.Status.TargetVersion == ""
 		})
-		responses, err := c.members.Ask(s.ctx())
-		s.must(err, "ask the member")
-		for name, a := range responses {
+		for name, a := range c.responses() {
 			if a.Version != version {
 				t.Errorf("%s runs %s, and the status says\n%s", name, a.Version, describe(object))
 			}

@@ -110,13 +110,21 @@ func TestTLSCertManager(t *testing.T) {
 // until asks until it is so.
 func (s *scenario) until(ctx context.Context, what string, so func() bool) {
 	s.Helper()
+	if !met(ctx, so) {
+		s.Fatalf("wait for %s: %v", what, context.Cause(ctx))
+	}
+}
+
+// met waits until something is so. It is false if the context ends first.
+func met(ctx context.Context, so func() bool) bool {
 	for !so() {
 		select {
 		case <-ctx.Done():
-			s.Fatalf("wait for %s: %v", what, context.Cause(ctx))
+			return false
 		case <-time.After(200 * time.Millisecond):
 		}
 	}
+	return true
 }
 
 // serials returns what each member shows to clients.

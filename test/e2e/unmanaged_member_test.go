@@ -23,7 +23,7 @@ func TestUnmanagedMember(t *testing.T) {
 	data, pod := c.fill(), c.leader().Pod.Name
 	c.etcdctl(pod, "member", "add", "foo", "--peer-urls=http://192.0.2.1:2380")
 	from := time.Now()
-	object := c.await(s.within(truthWithin), "the unmanaged member in every field", func(object *clusterObject) bool {
+	object := c.await(s.within(noticeWithin), "the unmanaged member in every field", func(object *clusterObject) bool {
 		b := object.Status.BlockedBy
 		return is(object, v1beta2.ClusterConditionReady, corev1.ConditionFalse) && is(object, v1beta2.ClusterConditionDegraded, corev1.ConditionTrue) &&
 			is(object, v1beta2.ClusterConditionAvailable, corev1.ConditionTrue) && ptr.Deref(object.Status.Tolerance, 99) == 0 &&

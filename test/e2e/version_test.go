@@ -28,9 +28,7 @@ func TestVersions(t *testing.T) {
 	s := start(t)
 	for name, version := range map[string]string{"v34": "3.4.23", "v35": "3.5.35", "v37": "3.7.3"} {
 		c := s.create(name, 3, version)
-		responses, err := c.members.Ask(s.ctx())
-		s.must(err, "ask the members")
-		for member, a := range responses {
+		for member, a := range c.responses() {
 			if a.Version != version {
 				t.Errorf("member %s runs %s, not %s", member, a.Version, version)
 			}

@@ -25,7 +25,7 @@ const (
 	clientInterval = 10 * time.Millisecond
 	writeInterval  = 20 * time.Millisecond
 	// decisionTime bounds the search for an order that explains a history.
-	decisionTime = time.Minute
+	decisionTime = 3 * time.Minute
 
 	// The status is read once a second, and a read that takes longer than readTimeout says nothing.
 	readInterval = time.Second

@@ -50,8 +50,7 @@ func (m *Members) Fill(ctx context.Context, n, size int) (Data, error) {
 	group.SetLimit(fillWriters)
 	for key, value := range data {
 		group.Go(func() error {
-			_, err := c.Put(groupCtx, key, value)
-			return err
+			return untilWritten(groupCtx, c, key, value)
 		})
 	}
 	if err := group.Wait(); err != nil {
@@ -131,23 +130,44 @@ func (m *Members) sameHash(ctx context.Context, revision int64) error {
 
 // Put writes one key through a pod, trying again while the cluster elects a leader.
 func (m *Members) Put(ctx context.Context, key, value string) error {
+	return m.change(ctx, "put "+key, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Put(ctx, key, value)
+		return err
+	})
+}
+
+// Delete deletes one key through a pod, trying again while the cluster elects a leader.
+func (m *Members) Delete(ctx context.Context, key string) error {
+	return m.change(ctx, "delete "+key, func(ctx context.Context, c *clientv3.Client) error {
+		_, err := c.Delete(ctx, key)
+		return err
+	})
+}
+
+// changeThrough makes a write through one pod. A pod that does not respond leaves time for the others.
+func (m *Members) changeThrough(ctx context.Context, pod *corev1.Pod, write func(context.Context, *clientv3.Client) error) error {
+	c, err := m.Client(pod)
+	if err != nil {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, askTimeout)
+	defer cancel()
+	return write(ctx, c)
+}
+
+// change repeats a write through one pod after the other until it succeeds: a client of etcd repeats reads only.
+func (m *Members) change(ctx context.Context, what string, write func(context.Context, *clientv3.Client) error) error {
 	var last error
 	err := wait.PollUntilContextCancel(ctx, PollInterval, true, func(ctx context.Context) (bool, error) {
-		ctx, cancel := context.WithTimeout(ctx, askTimeout)
-		defer cancel()
 		for _, p := range m.Live() {
-			c, err := m.Client(p)
-			if err == nil {
-				_, err = c.Put(ctx, key, value)
-			}
-			if last = err; err == nil {
+			if last = m.changeThrough(ctx, p, write); last == nil {
 				return true, nil
 			}
 		}
 		return false, nil
 	})
 	if err != nil {
-		return fmt.Errorf("put %s: %w; at last: %w", key, err, last)
+		return fmt.Errorf("%s: %w; at last: %w", what, err, last)
 	}
 	return nil
 }

@@ -54,7 +54,7 @@ func (e *Environment) ScaleProgram(ctx context.Context, deployment string, repli
 func (e *Environment) RestartProgram(ctx context.Context, deployment string) error {
 	for _, args := range [][]string{
 		{"rollout", "restart", "deployment/" + deployment},
-		{"rollout", "status", "deployment/" + deployment, "--timeout=60s"},
+		{"rollout", "status", "deployment/" + deployment, "--timeout=2m"},
 	} {
 		if _, err := e.Kubectl(ctx, Command{Args: append(args, "-n", SystemNamespace)}); err != nil {
 			return fmt.Errorf("replace the pod of %s: %w", deployment, err)

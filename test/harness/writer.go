@@ -21,6 +21,8 @@ const (
 	writerPrefix = "writer/"
 	// writeTimeout is after how long a write counts as failed. An election on a busy machine takes more than two seconds.
 	writeTimeout = 4 * time.Second
+	// writableWithin is how soon a cluster that serves takes a write.
+	writableWithin = time.Minute
 )
 
 // Writer puts a new key at a fixed rate, as a busy user of the cluster does. It does not wait
@@ -84,8 +86,8 @@ func (m *Members) Write(ctx context.Context, interval time.Duration) (*Writer, e
 	if err != nil {
 		return nil, err
 	}
-	if _, err := c.Put(ctx, writerPrefix+"first", ""); err != nil {
-		return nil, fmt.Errorf("first write: %w", err)
+	if err := untilWritten(ctx, c, writerPrefix+"first", ""); err != nil {
+		return nil, errors.Join(fmt.Errorf("first write: %w", err), c.Close())
 	}
 	return start(ctx, interval, m, c), nil
 }
@@ -101,21 +103,29 @@ func WriteThrough(ctx context.Context, interval time.Duration, address string, c
 			return nil, errors.Join(err, closeAll(list))
 		}
 		list = append(list, c)
-		if err := untilWritten(ctx, c); err != nil {
+		if err := untilWritten(ctx, c, writerPrefix+"first", ""); err != nil {
 			return nil, errors.Join(fmt.Errorf("first write through %s: %w", address, err), closeAll(list))
 		}
 	}
 	return start(ctx, interval, nil, list...), nil
 }
 
-// untilWritten waits until a service leads somewhere: its nodes learn that with a delay.
-func untilWritten(ctx context.Context, c *clientv3.Client) error {
-	return wait.PollUntilContextCancel(ctx, PollInterval, true, func(ctx context.Context) (bool, error) {
+// untilWritten repeats a put until it succeeds, which a client of etcd does not: etcd may elect a leader, and the nodes
+// learn with a delay where a service leads.
+func untilWritten(ctx context.Context, c *clientv3.Client, key, value string) error {
+	ctx, cancel := context.WithTimeout(ctx, writableWithin)
+	defer cancel()
+	var last error
+	err := wait.PollUntilContextCancel(ctx, PollInterval, true, func(ctx context.Context) (bool, error) {
 		ctx, cancel := context.WithTimeout(ctx, writeTimeout)
 		defer cancel()
-		_, err := c.Put(ctx, writerPrefix+"first", "")
-		return err == nil, nil
+		_, last = c.Put(ctx, key, value)
+		return last == nil, nil
 	})
+	if err != nil {
+		return fmt.Errorf("put %s: %w; at last: %w", key, err, last)
+	}
+	return nil
 }
 
 func closeAll(clients []*clientv3.Client) error {
