@@ -11,6 +11,8 @@ import (
 	"testing"
 	"time"
 
+	"golang.org/x/mod/semver"
+
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/kubernetes"
 	"github.com/etcd-operator/etcd-operator/hack/local/internal/layout"
 )
@@ -140,6 +142,37 @@ func checkImages(t *testing.T, release kubernetes.Release) {
 			t.Errorf("no image %s", ref)
 		}
 	}
+}
+
+// TestSharedModules: what the programs share with the project has its version, or a newer one, so that it is compiled
+// once. etcd, and Kubernetes of older minor versions, are as they were released.
+func TestSharedModules(t *testing.T) {
+	root := required(t, filepath.Join("..", "..", "..", "..", "go.mod"))
+	for _, module := range []string{
+		kubernetes.Newest().Module(), "containerd", "coredns", "fake-gcs-server", "local-path", "registry", "versitygw", "../../../test/argocd",
+	} {
+		for name, version := range required(t, filepath.Join("..", "..", "build", module, "go.mod")) {
+			if ours := root[name]; ours != "" && semver.Compare(version, ours) < 0 {
+				t.Errorf("%s needs %s %s, and the project %s: run hack/update-shared-modules.sh", module, name, version, ours)
+			}
+		}
+	}
+}
+
+// required returns the versions that a go.mod requires.
+func required(t *testing.T, file string) map[string]string {
+	t.Helper()
+	text, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	versions := map[string]string{}
+	for line := range strings.Lines(string(text)) {
+		if f := strings.Fields(strings.TrimPrefix(line, "require ")); len(f) > 1 && strings.HasPrefix(f[1], "v") {
+			versions[f[0]] = f[1]
+		}
+	}
+	return versions
 }
 
 // The tour needs no program and no image that only tests use; what was built before stays in use.
