@@ -143,7 +143,7 @@ func (s *scenario) storage(args ...string) string {
 	return out
 }
 
-// aheadOfTheClock returns a first revision for a storage whose own is above that of the clock, and "" for any other: the
+// aheadOfTheClock returns a first revision for a storage whose own is above that of the clock, and "" for any other. The
 // previous release raises the revision that it finds by 1,000,000,000.
 func (s *scenario) aheadOfTheClock() string {
 	list, err := env.Etcd.EtcdV1beta2().EtcdClusters(metav1.NamespaceAll).List(s.ctx(), metav1.ListOptions{Limit: 1})

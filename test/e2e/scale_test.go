@@ -145,8 +145,8 @@ func (c *cluster) nodePort() string {
 
 // shrinkKeepingLeader scales down and makes sure that the leader stays: there is
 // always another member that can go. It is true if etcd has elected by itself meanwhile,
-// which fails the writes that are under way. It does not say so of a leader that is gone:
-// the controller may have removed it while it led.
+// which fails the writes that are under way. It does not say so of a leader that was removed:
+// the controller may have done that while it led.
 func (c *cluster) shrinkKeepingLeader(n int) (elected bool) {
 	c.Helper()
 	before := c.leader()

@@ -198,7 +198,7 @@ func (r *Run) upgrade() {
 }
 
 // owe notes whether the container restarts with another image as soon as its kubelet hears of it. From then on no quorum
-// counts on it, whoever changes the pod next.
+// counts on it, whichever change of the pod comes next.
 func (r *Run) owe(pod *corev1.Pod) {
 	switch {
 	case r.image == "": // it restarts already
