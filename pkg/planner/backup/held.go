@@ -66,8 +66,8 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 // each of them at once, which would take the place of the oldest. So a user has a week to look.
 const lossHold = 7 * 24 * time.Hour
 
-// beforeLoss returns the good backups of b from before the last recovery of its cluster from a survivor, down to one that a
-// quorum confirmed: those after that may be of the survivor. None if there was no such recovery of late.
+// beforeLoss returns the good backups of b from before the last recovery of its cluster from a survivor. They go
+// down to one that a quorum confirmed: those after that may be of the survivor. None if there was no such recovery of late.
 func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []string {
 	r := c.Status.Recovery
 	if r == nil || r.Phase == v1beta2.RecoveryPhaseAbandoned || r.Trigger == v1beta2.RecoveryTriggerRestore ||
