@@ -1,7 +1,7 @@
 #!/usr/bin/env bash
 # Raises what the programs of the local Kubernetes share with this project to the versions of go.mod. A package of one
-# version is compiled once, and so is all that imports it: client-go and the library of API servers take minutes.
-# etcd, and Kubernetes of older minor versions, stay as they were released. It needs the network.
+# version is compiled once, and so is what imports it. etcd, and Kubernetes of older minor versions, stay as they were
+# released. It needs the network.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 newest=$(printf '%s\n' hack/local/build/kubernetes-* | sort -V | tail -n 1)
