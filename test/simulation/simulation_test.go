@@ -86,6 +86,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		42012200: "a member with a full database was restarted before the one that had restarted was ready",
 		42017431: "an empty PVC of a cluster whose pods a quota rejected went with the cluster that the API lost",
 		63020192: "all certificates of a cluster of one without a PVC were lost before its container started",
+		63037077: "a member was removed while the container of the next one had just restarted with another image",
 		63029889: "a record was lost while a restore waited, whose next attempt met the old member again",
 		63031961: "a container was to restart with another image as soon as its node was reached again, and its pod was changed before",
 		63002183: "all certificates were lost after the pods were created and before their containers started",

@@ -33,6 +33,12 @@ func isRestarting(o *Observed, m *Member) bool {
 	return pod.Restarting || runsOther(pod, m) && !hasSettled(o.Now, pod)
 }
 
+// hasJustStarted is true for a member that serves, and whose container started a moment ago: its pod becomes ready soon.
+func hasJustStarted(o *Observed, m *Member) bool {
+	pod := podByName(o.Pods, m.Name)
+	return m.Health == Healthy && !isGone(pod) && pod.Running && !pod.Started.IsZero() && o.Now.Sub(pod.Started) < settledAfter
+}
+
 // runsOther is true if etcd says another version than its pod was made for.
 func runsOther(p *Pod, m *Member) bool {
 	has, says := parse(p.Version), parse(m.Version)

@@ -26,11 +26,12 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 	if p := podByName(o.Pods, candidate.Name); isGone(p) && p != nil && declarationOf(o).isStale(p) && pvcByName(o.PVCs, candidate.Name) == nil {
 		return removeVoter(o, candidate, RemoveReplaced), true // its pod was sent away before
 	}
+	other := quorumOf(o).findUnready(candidate)
+	if other != nil && candidate.Health == Healthy && (changeDue(o, candidate) == replace || hasJustStarted(o, other)) {
+		return waitReady(other), true
+	}
 	if changeDue(o, candidate) != replace {
 		return removeVoter(o, candidate, RemoveScaleDown), true
-	}
-	if other := quorumOf(o).findUnready(candidate); other != nil && candidate.Health == Healthy {
-		return waitReady(other), true
 	}
 	if other := quorumOf(o).findStarting(o.Now, candidate); other != nil && candidate.Health == Healthy && !podByName(o.Pods, candidate.Name).Terminating {
 		return wait(recheckQuorum, ReasonWaitingForMember,

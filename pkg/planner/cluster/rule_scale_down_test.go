@@ -3,7 +3,10 @@
 
 package cluster
 
-import "testing"
+import (
+	"testing"
+	"time"
+)
 
 func TestRuleScaleDown(t *testing.T) {
 	checkDecisions(t, []decision{
@@ -32,6 +35,10 @@ func TestRuleScaleDown(t *testing.T) {
 		{"a leader that only the controller cannot reach is still the leader", 3, "a:leads,unknown b c d", nil, "scale-down: LabelPod d leaving"},
 		{"one that clients are not sent to before one that they are sent to", 3, "a b:notready c d", nil, "scale-down: LabelPod b leaving"},
 		{"one that was chosen before one that clients are not sent to", 3, "a b:notready c d:leaving", nil, "scale-down: DrainPod d"},
+		{"not before one that has just restarted is ready", 3, "a b:notready c d:leaving",
+			edits(func(o *Observed) { podByName(o.Pods, "b").Started = o.Now.Add(-time.Second) }), "scale-down: wait WaitingForReady"},
+		{"one that stays unready does not keep it", 3, "a b:notready c d:leaving",
+			edits(func(o *Observed) { podByName(o.Pods, "b").Started = o.Now.Add(-settledAfter) }), "scale-down: DrainPod d"},
 		{"a leader that clients are not sent to stays", 3, "a:leads,notready b c d", nil, "scale-down: LabelPod d leaving"},
 		{"the volume goes too", 1, "a:claim b:claim,leaving", nil, "scale-down: RemoveMember b ScaleDown, DeletePod b, DeletePVC b"},
 		{"the volume of a removed member is released", 1, "a:claim b:claim,leaving", edits(retain), "scale-down: RemoveMember b ScaleDown, DeletePod b, ReleasePVC b"},
