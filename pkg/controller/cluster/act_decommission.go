@@ -151,7 +151,7 @@ func listOldObjects(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatu
 	var pvcs []corev1.PersistentVolumeClaim
 	for _, name := range slices.Sorted(maps.Keys(names)) {
 		pod, err := r.Objects.GetPod(ctx, namespace, name)
-		if err == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && !r.seen.isPrepared(pod) {
+		if err == nil && resources.Owns(r.seen.Cluster, pod) && !r.seen.isPrepared(pod) {
 			pods = append(pods, *pod)
 		} else if err != nil && !isNotFound(err) {
 			return nil, nil, fmt.Errorf("read pod %s: %w", name, err)
@@ -188,7 +188,7 @@ func publishRecoveryMember(ctx context.Context, r *run, a planner.PublishRecover
 	if err != nil {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if !metav1.IsControlledBy(pod, r.seen.Cluster) {
+	if !resources.Owns(r.seen.Cluster, pod) {
 		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
 	published := pod.DeepCopy()

@@ -22,7 +22,7 @@ import (
 // the labels back.
 
 func restorePodLabels(ctx context.Context, r *run, live *corev1.Pod) error {
-	if !metav1.IsControlledBy(live, r.seen.Cluster) {
+	if !resources.Owns(r.seen.Cluster, live) {
 		return fmt.Errorf("pod %s exists: %w", live.Name, reconcile.ErrNotOwned)
 	}
 	if err := requireNotDecommissioned(ctx, r, live); err != nil {

@@ -195,7 +195,7 @@ func readOwnedPod(ctx context.Context, r *run, name, uid string) (*corev1.Pod, e
 	if err != nil {
 		return nil, fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if string(live.UID) != uid || !metav1.IsControlledBy(live, r.seen.Cluster) {
+	if string(live.UID) != uid || !resources.Owns(r.seen.Cluster, live) {
 		return nil, fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
 	if live.DeletionTimestamp != nil {
@@ -238,7 +238,7 @@ func updateObservedPod(ctx context.Context, r *run, name, uid string, change fun
 	if err != nil {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if string(live.UID) != uid || !metav1.IsControlledBy(live, r.seen.Cluster) || live.DeletionTimestamp != nil {
+	if string(live.UID) != uid || !resources.Owns(r.seen.Cluster, live) || live.DeletionTimestamp != nil {
 		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
 	changed, differs := change(live)

@@ -286,7 +286,7 @@ func copyRecovery(ctx context.Context, r *run, recovery *v1beta2.RecoveryStatus,
 	if err != nil {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if !metav1.IsControlledBy(pod, r.seen.Cluster) {
+	if !resources.Owns(r.seen.Cluster, pod) {
 		return fmt.Errorf("pod %s was replaced since it was observed: %w", name, reconcile.ErrStale)
 	}
 	if noted := pod.DeepCopy(); note(noted) {

@@ -291,7 +291,8 @@ func TestNoCutoverBesidePodsThatWereNotObserved(t *testing.T) {
 			seen.Name = "c-b"
 			metav1.SetMetaDataAnnotation(&live.ObjectMeta, resources.AnnotationMembership, resources.MembershipAwaited)
 		}, false},
-		{"it is not owned", func(live *corev1.Pod, seen *planner.Pod) { live.OwnerReferences, seen.Name = nil, "c-b" }, false},
+		{"it is not owned", func(live *corev1.Pod, seen *planner.Pod) { live.OwnerReferences[0].UID, seen.Name = "other", "c-b" }, false},
+		{"something has removed its owner", func(live *corev1.Pod, seen *planner.Pod) { live.OwnerReferences, seen.Name = nil, "c-b" }, true},
 	} {
 		t.Run(test.name, func(t *testing.T) {
 			t.Parallel()

@@ -338,7 +338,7 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
-	if err == nil && pod.DeletionTimestamp == nil && metav1.IsControlledBy(pod, r.seen.Cluster) && isUnpublished(r, pod) {
+	if err == nil && pod.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, pod) && isUnpublished(r, pod) {
 		if hasLostLabels(r, &pod.ObjectMeta) {
 			return cmp.Or(restorePodLabels(ctx, r, pod), errStillExists("pod", name, nil))
 		}

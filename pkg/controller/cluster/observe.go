@@ -294,7 +294,7 @@ func observedPod(c *v1beta2.EtcdCluster, p *corev1.Pod) planner.Pod {
 		Name:        p.Name,
 		UID:         string(p.UID),
 		Node:        p.Spec.NodeName,
-		Owned:       metav1.IsControlledBy(p, c),
+		Owned:       resources.Owns(c, p),
 		Terminating: p.DeletionTimestamp != nil,
 		Finished:    p.Status.Phase == corev1.PodFailed || p.Status.Phase == corev1.PodSucceeded,
 		Role:        planner.PodRole(p.Labels[resources.LabelRole]),

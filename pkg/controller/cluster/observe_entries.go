@@ -10,7 +10,6 @@ import (
 	"strings"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/certificates"
@@ -77,5 +76,5 @@ func requireMountedEntries(ctx context.Context, r *run, set *secretSet, use reso
 // isLiving is true for a pod of the cluster whose etcd runs or is to run.
 func isLiving(c *v1beta2.EtcdCluster, p *corev1.Pod) bool {
 	ended := []corev1.PodPhase{corev1.PodFailed, corev1.PodSucceeded}
-	return metav1.IsControlledBy(p, c) && p.DeletionTimestamp == nil && !slices.Contains(ended, p.Status.Phase)
+	return resources.Owns(c, p) && p.DeletionTimestamp == nil && !slices.Contains(ended, p.Status.Phase)
 }

@@ -13,7 +13,6 @@ import (
 	"time"
 
 	corev1 "k8s.io/api/core/v1"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -383,7 +382,7 @@ func judgeUnresponsive(m *planner.Member, p *planner.Pod) {
 func endpoints(c *v1beta2.EtcdCluster, pods []*corev1.Pod) []etcd.Endpoint {
 	var list []etcd.Endpoint
 	for _, p := range pods {
-		if cs := etcdStatus(p); p.Status.PodIP != "" && metav1.IsControlledBy(p, c) && cs != nil && cs.State.Running != nil {
+		if cs := etcdStatus(p); p.Status.PodIP != "" && resources.Owns(c, p) && cs != nil && cs.State.Running != nil {
 			list = append(list, endpointOf(c, p))
 		}
 	}

@@ -42,10 +42,14 @@ func isMarked(s *seen, object metav1.Object) bool {
 	if record, is := object.(*corev1.ConfigMap); is && !resources.RecordMarked(s.Cluster, record) {
 		return false
 	}
-	if isLasting(object) {
+	switch {
+	case isLasting(object):
 		return resources.IsMarkedLasting(s.Cluster, object)
+	case kindOf(object) == planner.KindPod && resources.IsOrphaned(s.Cluster, object):
+		return false
+	default:
+		return resources.IsMarked(s.Cluster, object)
 	}
-	return resources.IsMarked(s.Cluster, object)
 }
 
 // mark changes a copy of an object, and says whether that is a change.
@@ -54,10 +58,14 @@ func mark(s *seen, object metav1.Object) bool {
 	if record, is := object.(*corev1.ConfigMap); is {
 		copied = resources.MarkRecord(s.Cluster, record)
 	}
-	if isLasting(object) {
+	switch {
+	case isLasting(object):
 		return resources.MarkLasting(s.Cluster, object) || copied
+	case kindOf(object) == planner.KindPod:
+		return resources.MarkOwned(s.Cluster, object) || copied // something else may have removed its owner
+	default:
+		return resources.Mark(s.Cluster, object) || copied
 	}
-	return resources.Mark(s.Cluster, object) || copied
 }
 
 // keepsRecoveries is true for the objects of members, and for the peer Service, which is there also

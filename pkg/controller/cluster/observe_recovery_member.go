@@ -10,7 +10,6 @@ import (
 
 	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -38,7 +37,7 @@ func observeRecoveryPod(r *run) error {
 	r.seen.RecoveryMember.Unfilled = err == nil && resources.IsUnfilled(pvc)
 	r.seen.RecoveryMember.Hidden = owned && resources.IsHidden(pvc.Labels, r.seen.Cluster.Name)
 	pod, err := r.Cache.Pod(r.key.Namespace, recovery.RecoveryMember)
-	if isNotFound(err) || err == nil && !metav1.IsControlledBy(pod, r.seen.Cluster) {
+	if isNotFound(err) || err == nil && !resources.Owns(r.seen.Cluster, pod) {
 		return nil
 	}
 	if err != nil {

@@ -12,7 +12,6 @@ import (
 	"slices"
 
 	"k8s.io/apimachinery/pkg/api/equality"
-	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/reconcile"
@@ -78,7 +77,7 @@ func requireNoOtherObjects(ctx context.Context, r *run, bootstrapMember string) 
 		return fmt.Errorf("list the pods: %w", err)
 	}
 	for i := range pods {
-		if pods[i].Name != bootstrapMember && !r.seen.isPrepared(&pods[i]) && metav1.IsControlledBy(&pods[i], r.seen.Cluster) {
+		if pods[i].Name != bootstrapMember && !r.seen.isPrepared(&pods[i]) && resources.Owns(r.seen.Cluster, &pods[i]) {
 			return fmt.Errorf("pod %s exists: %w", pods[i].Name, reconcile.ErrStale)
 		}
 	}

@@ -16,6 +16,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // GetService implements cluster.Objects.
@@ -123,7 +124,7 @@ func (c Client) ListControlledPods(ctx context.Context, cluster *v1beta2.EtcdClu
 	}))
 	var controlled []corev1.Pod
 	err := pages.EachListItem(ctx, metav1.ListOptions{}, func(object runtime.Object) error {
-		if pod, ok := object.(*corev1.Pod); ok && metav1.IsControlledBy(pod, cluster) {
+		if pod, ok := object.(*corev1.Pod); ok && resources.Owns(cluster, pod) {
 			controlled = append(controlled, *pod)
 		}
 		return nil

@@ -139,7 +139,7 @@ func (r *Reconciler) observeRecoveryMember(s *seen) error {
 		return nil
 	}
 	pod, err := r.Cache.Member(s.Cluster.Namespace, recovery.RecoveryMember)
-	if apierrors.IsNotFound(err) || err == nil && !metav1.IsControlledBy(pod, s.Cluster) {
+	if apierrors.IsNotFound(err) || err == nil && !resources.Owns(s.Cluster, pod) {
 		return nil
 	}
 	if err != nil {
