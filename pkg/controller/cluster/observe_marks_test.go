@@ -13,7 +13,7 @@ import (
 )
 
 // TestPodWithoutOwner: a pod of a member stays one after something has removed its owner, as garbage collection does for
-// --cascade=orphan and a person may: else a cluster that serves would count as lost. It gets the owner back.
+// --cascade=orphan. Else a cluster that serves would count as lost. The pod gets its owner back.
 func TestPodWithoutOwner(t *testing.T) {
 	t.Parallel()
 	m := stopped()
