@@ -38,6 +38,7 @@ func newStrategy(typer runtime.ObjectTyper, defaultVersion string) strategy {
 			newer.Spec.Version = cmp.Or(newer.Spec.Version, older.Spec.Version)
 			// A client that does not know the field must not lift the protection.
 			newer.Spec.DeletionProtection = cmp.Or(newer.Spec.DeletionProtection, older.Spec.DeletionProtection)
+			dropCancelledRestart(newer, older)
 		},
 		Validate:             validation.ValidateEtcdCluster,
 		ValidateUpdate:       validation.ValidateEtcdClusterUpdate,
@@ -45,6 +46,18 @@ func newStrategy(typer runtime.ObjectTyper, defaultVersion string) strategy {
 		Warnings:             validation.WarningsForEtcdCluster,
 		ReplaceWarnings:      validation.RemovedFromEtcdCluster,
 	})
+}
+
+// dropCancelledRestart removes the request of a restart that was cancelled, when the annotation that cancels it goes or
+// names something else: the members that had not restarted would restart then.
+func dropCancelledRestart(newer, older *v1beta2.EtcdCluster) {
+	cancelled := older.Annotations[resources.AnnotationCancelOperation]
+	if cancelled == "" || older.Annotations[resources.AnnotationRestart] != cancelled ||
+		newer.Annotations[resources.AnnotationRestart] != cancelled || newer.Annotations[resources.AnnotationCancelOperation] == cancelled {
+		return
+	}
+	newer.Annotations = maps.Clone(newer.Annotations)
+	delete(newer.Annotations, resources.AnnotationRestart)
 }
 
 // initialStatus holds the condition Ready with status Unknown, until a controller observes the

@@ -14,6 +14,7 @@ import (
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/genericstore"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // TestValidationOfThisKind checks that each way in asks the validation of this kind.
@@ -99,5 +100,34 @@ func TestNewClusterIsNotReady(t *testing.T) {
 	}}
 	if diff := cmp.Diff(want, obj.Status.Conditions); diff != "" {
 		t.Errorf("(-want +got):\n%s", diff)
+	}
+}
+
+// TestCancelledRestartStaysCancelled: another cancellation, or the end of this one, does not let the members restart that
+// had not.
+func TestCancelledRestartStaysCancelled(t *testing.T) {
+	t.Parallel()
+	set := func(restart, cancel string) *v1beta2.EtcdCluster {
+		obj := valid("a")
+		obj.Annotations = map[string]string{}
+		for key, value := range map[string]string{resources.AnnotationRestart: restart, resources.AnnotationCancelOperation: cancel} {
+			if value != "" {
+				obj.Annotations[key] = value
+			}
+		}
+		return obj
+	}
+	strategy := newStrategy(runtime.NewScheme(), v1beta2.DefaultVersion)
+	for name, test := range map[string]struct{ older, newer, want *v1beta2.EtcdCluster }{
+		"another operation is cancelled": {set("a", "a"), set("a", "d"), set("", "d")},
+		"the annotation goes":            {set("a", "a"), set("a", ""), set("", "")},
+		"another restart is requested":   {set("a", "a"), set("b", ""), set("b", "")},
+		"it is cancelled":                {set("a", ""), set("a", "a"), set("a", "a")},
+		"it goes on":                     {set("a", "d"), set("a", "e"), set("a", "e")},
+	} {
+		strategy.PrepareForUpdate(t.Context(), test.newer, test.older)
+		if diff := cmp.Diff(test.want.Annotations, test.newer.Annotations); diff != "" {
+			t.Errorf("%s (-want +got):\n%s", name, diff)
+		}
 	}
 }
