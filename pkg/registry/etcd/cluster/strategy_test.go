@@ -103,8 +103,7 @@ func TestNewClusterIsNotReady(t *testing.T) {
 	}
 }
 
-// TestCancelledRestartStaysCancelled: another cancellation, or the end of this one, does not let the members restart that
-// had not.
+// TestCancelledRestartStaysCancelled: another cancellation, or an end of the annotation, does not let the other members restart.
 func TestCancelledRestartStaysCancelled(t *testing.T) {
 	t.Parallel()
 	set := func(restart, cancel string) *v1beta2.EtcdCluster {
