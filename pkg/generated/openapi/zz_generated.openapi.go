@@ -5340,7 +5340,7 @@ func schema_pkg_apis_etcd_v1beta2_RestoreSpec(ref common.ReferenceCallback) comm
 					},
 					"revisionBump": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revisionBump is added to the revision of the restored data, so that no client of the old cluster sees time go back. Default: 1000000000 in place, 0 for a new cluster.",
+							Description: "revisionBump is added to the revision of the restored data, so that no client of the old cluster sees time go back. Default: 0 for a new cluster. In place, the default leads to at least 1000000000 above each revision that the cluster is known to have had. Set it for a new cluster that clients of an earlier one use.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},

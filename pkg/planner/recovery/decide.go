@@ -139,7 +139,7 @@ func (in *Input) start(r *v1beta2.RecoveryStatus) Decision {
 		return in.abandon(r, "it is about members that this cluster has no more")
 	case in.whyKeep(r) != "":
 		return in.abandon(r, in.whyKeep(r))
-	case r.Trigger == v1beta2.RecoveryTriggerRestore && in.cannotBump(r) && r.RevisionBump != revisionBump:
+	case in.cannotBump(r) && isBumpRequested(r):
 		return in.abandon(r, fmt.Sprintf("the revision is to rise by %d, and etcd %s cannot raise it: leave out spec.revisionBump in another EtcdRestore, or choose a newer version", r.RevisionBump, in.Desired.Version))
 	case r.Trigger == v1beta2.RecoveryTriggerRestore:
 		if in.cannotBump(r) {
@@ -199,6 +199,13 @@ func NeedsRequest(recorded *v1beta2.RecoveryStatus, id string, facts *diagnosis.
 // cannot.
 func (in *Input) cannotBump(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger == v1beta2.RecoveryTriggerRestore && r.RevisionBump > 0 && !resources.BumpsRevision(in.Desired.Version)
+}
+
+// isBumpRequested is true if a user has requested by how much a restore raises the revision. A default is of a restore in
+// place, which has an ExpectedLoss, and is never below revisionBump. A request for as much in place counts as a default,
+// because the recovery does not tell them apart: ExpectedLoss then says that the revision is not raised.
+func isBumpRequested(r *v1beta2.RecoveryStatus) bool {
+	return r.ExpectedLoss == "" || r.RevisionBump < revisionBump
 }
 
 // noSource says why a recovery has no source.

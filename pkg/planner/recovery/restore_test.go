@@ -96,15 +96,17 @@ func TestVersionThatCannotBump(t *testing.T) {
 	bumps := func(by int64) func(*v1beta2.RecoveryStatus) {
 		return func(r *v1beta2.RecoveryStatus) { r.RevisionBump, r.ExpectedLoss = by, "everything" }
 	}
+	fills := func(r *v1beta2.RecoveryStatus) { r.ExpectedLoss = "" }
 	checkDecisions(t, []decision{
 		{"one that the request names", serving, edits(asked(restores, bumps(5)), desires(old)), "Abandon"},
+		{"one that the request for a new cluster names", serving, edits(asked(restores, bumps(revisionBump+5), fills), desires(old)), "Abandon"},
 		{"one that the request names, and it can", serving, edits(asked(restores, bumps(5)), desires(testVersion)), "Record Filling from "},
 		{"before the recovery member is made", serving, edits(recorded(filling, restores, bumps(revisionBump)), recoveryPVC, desires(old)), "StartAgain"},
 		{"it was made by one that can", serving, edits(recorded(filling, restores, bumps(revisionBump)), recoveryPVC, memberPod(""), desires(old)), goesOn},
 		{"no bump", serving, edits(recorded(filling, restores), recoveryPVC, desires(old)), "Fill " + recoveryMember},
 	})
-	for version, want := range map[string]int64{old: 0, testVersion: revisionBump} {
-		r := recordOf(t, input(t, serving, asked(restores, bumps(revisionBump)), desires(version)))
+	for version, want := range map[string]int64{old: 0, testVersion: revisionBump + 5} {
+		r := recordOf(t, input(t, serving, asked(restores, bumps(revisionBump+5)), desires(version)))
 		if r.RevisionBump != want || strings.Contains(r.ExpectedLoss, "cannot raise the revision") != (want == 0) {
 			t.Errorf("%s: %+v", version, r)
 		}

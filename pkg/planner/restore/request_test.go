@@ -30,7 +30,7 @@ func TestRequest(t *testing.T) {
 			StorageType: v1beta2.BackupStorageTypeS3, SHA256: "abc", Decryption: &v1beta2.BackupDecryption{AgeIdentitiesSecret: "age"},
 			RestoreSource: v1beta2.RestoreSource{S3: &v1beta2.S3RestoreSource{Path: "bucket/key/dir/snapshot.db", AWSSecret: "aws"}},
 		}},
-		RevisionBump: defaultBump, RequestedAt: metav1.NewTime(o.Now), ExpectedLoss: got.ExpectedLoss,
+		RevisionBump: defaultBump + 8, RequestedAt: metav1.NewTime(o.Now), ExpectedLoss: got.ExpectedLoss,
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		t.Errorf("request (-want +got):\n%s", diff)
@@ -52,7 +52,7 @@ func TestRestoreIsTold(t *testing.T) {
 		}
 	})
 	told := Decide(o).Restores
-	want := v1beta2.ClusterRestore{Name: "r", UID: "uid-r", Request: request(o.Restore), Backup: "b", Revision: 42, RevisionBump: defaultBump}
+	want := v1beta2.ClusterRestore{Name: "r", UID: "uid-r", Request: request(o.Restore), Backup: "b", Revision: 42, RevisionBump: defaultBump + 8}
 	if len(told) != v1beta2.MaxClusterRestores || told[0] != want || told[1].Name != "earlier" {
 		t.Errorf("tells of %+v", told)
 	}

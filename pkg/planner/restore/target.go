@@ -107,46 +107,17 @@ func (o *Observed) obstacle() *Wait {
 	return nil
 }
 
-// bump is added to the revision.
-func (o *Observed) bump() int64 {
-	switch {
-	case o.Restore.Spec.RevisionBump != nil:
-		return *o.Restore.Spec.RevisionBump
-	case o.fills(), !resources.BumpsRevision(resources.Version(o.Cluster)):
-		return 0
-	default:
-		return defaultBump
-	}
-}
-
 // expectedLoss says what the cluster will not have after a restore in place.
 func (o *Observed) expectedLoss(revision int64) string {
 	text := fmt.Sprintf("everything that was written after revision %d of the backup", revision)
 	if c := o.Restore.Status.PreRestoreBackup; c != nil {
 		text += fmt.Sprintf("; EtcdBackup %s has it up to revision %d", c.Backup, c.Revision)
 	}
-	if back := resources.RevisionGoesBack(resources.Version(o.Cluster)); back != "" {
+	if back := o.goesBack(revision); back != "" {
 		text += "; " + back
 	}
 	return text
 }
-
-// cannotBump says why the revision cannot be raised as the EtcdRestore asks for.
-func (o *Observed) cannotBump() string {
-	bump, version := ptr.Deref(o.Restore.Spec.RevisionBump, 0), ""
-	if c := o.subject(); c != nil && (o.Cluster != nil || !o.followsVersion()) {
-		version = resources.Version(c)
-	} else if j := o.newest(); j != nil && j.Outcome != nil {
-		version = j.Outcome.EtcdVersion
-	}
-	if bump == 0 || version == "" || resources.BumpsRevision(version) {
-		return ""
-	}
-	return fmt.Sprintf("spec.revisionBump is %d and etcd %s cannot raise the revision when it restores: leave it out in another EtcdRestore, or restore into a newer version of etcd", bump, version)
-}
-
-// defaultBump is far more than a cluster writes between a backup and its restore.
-const defaultBump = 1_000_000_000
 
 // requestRecovery asks the cluster to continue from the backup.
 func requestRecovery(o *Observed) Plan {
@@ -164,7 +135,7 @@ func requestRecovery(o *Observed) Plan {
 	plan.Recovery = &v1beta2.RecoveryStatus{
 		ID: o.id(), Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhasePending,
 		Source:       v1beta2.RecoverySource{Restore: o.Restore.Name, Backup: place},
-		RevisionBump: o.bump(), OnlyIfUnresponsive: o.onlyIfUnresponsive(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
+		RevisionBump: o.bump(found.Revision), OnlyIfUnresponsive: o.onlyIfUnresponsive(), RequestedAt: metav1.NewTime(o.Now.Truncate(time.Second)),
 	}
 	plan.Restores = o.withRestore(found.Revision)
 	if !o.fills() {

@@ -51,8 +51,9 @@ type RestoreSpec struct {
 	// clusterTemplate of a cluster that does not exist yet.
 	ClusterTemplate *EtcdClusterTemplate `json:"clusterTemplate,omitempty" protobuf:"bytes,5,opt,name=clusterTemplate"`
 	// revisionBump is added to the revision of the restored data, so that no client
-	// of the old cluster sees time go back. Default: 1000000000 in place, 0 for a
-	// new cluster.
+	// of the old cluster sees time go back. Default: 0 for a new cluster. In place, the
+	// default leads to at least 1000000000 above each revision that the cluster is known
+	// to have had. Set it for a new cluster that clients of an earlier one use.
 	RevisionBump *int64 `json:"revisionBump,omitempty" protobuf:"varint,6,opt,name=revisionBump"`
 	// decryption of an encrypted backup.
 	Decryption *BackupDecryption `json:"decryption,omitempty" protobuf:"bytes,7,opt,name=decryption"`

@@ -27,8 +27,9 @@ type RestoreSpecApplyConfiguration struct {
 	// clusterTemplate of a cluster that does not exist yet.
 	ClusterTemplate *EtcdClusterTemplateApplyConfiguration `json:"clusterTemplate,omitempty"`
 	// revisionBump is added to the revision of the restored data, so that no client
-	// of the old cluster sees time go back. Default: 1000000000 in place, 0 for a
-	// new cluster.
+	// of the old cluster sees time go back. Default: 0 for a new cluster. In place, the
+	// default leads to at least 1000000000 above each revision that the cluster is known
+	// to have had. Set it for a new cluster that clients of an earlier one use.
 	RevisionBump *int64 `json:"revisionBump,omitempty"`
 	// decryption of an encrypted backup.
 	Decryption *BackupDecryptionApplyConfiguration `json:"decryption,omitempty"`
