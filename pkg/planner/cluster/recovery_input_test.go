@@ -65,6 +65,9 @@ func TestRecoveryInput(t *testing.T) {
 				PreRestoreBackup: &v1beta2.PreRestoreBackup{Unconfirmed: true, RaftIndex: 80, Time: metav1.NewTime(testNow)},
 			}
 		}, func(in *recovery.Input) { in.Unconfirmed, in.BackedUp = true, 80 }},
+		"a quorum confirmed it": {func(o *Observed) {
+			o.RecoveryRestore = &v1beta2.RestoreStatus{PreRestoreBackup: &v1beta2.PreRestoreBackup{RaftIndex: 80, Time: metav1.NewTime(testNow)}}
+		}, func(in *recovery.Input) { in.Stored, in.BackedUp = true, 80 }},
 		"no recovery member":                 {func(o *Observed) { o.RecoveryMember.Pod = nil }, func(in *recovery.Input) { in.RecoveryMember.Pod = nil }},
 		"a recovery member of another time":  {func(o *Observed) { o.RecoveryMember.Pod.Template = "before" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
 		"a recovery member of another image": {func(o *Observed) { o.RecoveryMember.Pod.Outdated = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},

@@ -76,6 +76,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		RestoreOver:  o.RecoveryRestoreOver,
 		Unconfirmed:  o.RecoveryRestore != nil && o.RecoveryRestore.ReplacesUnconfirmed(),
 		LacksBackup:  o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
+		Stored:       o.RecoveryRestore != nil && o.RecoveryRestore.HasPreRestoreBackup(o.Now),
 		BackedUp:     backedUp(o),
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{

@@ -124,8 +124,15 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	next.Phase, next.Message = v1beta2.RecoveryPhaseCleaning, ""
 	next.OldMembers = in.oldMembers(r)
 	// From here on it only says whose PVCs are kept.
-	next.OnlyIfUnresponsive = r.OnlyIfUnresponsive || r.Trigger == v1beta2.RecoveryTriggerRestore && in.Unconfirmed
+	next.OnlyIfUnresponsive = in.keepsPVCs(r)
 	return Decision{Step: Fence{Recovery: *r, Next: *next}}
+}
+
+// keepsPVCs is true if a restore keeps the PVCs of the old members, because no pre-restore backup has their data. A user who
+// suspends that backup lets the restore go on, and may only have had to: the backup of a cluster whose members do not respond
+// never ends. So a suspension is no request to delete data.
+func (in *Input) keepsPVCs(r *v1beta2.RecoveryStatus) bool {
+	return r.OnlyIfUnresponsive || r.Trigger == v1beta2.RecoveryTriggerRestore && in.Bootstrapped && !in.Stored
 }
 
 // untilFenced has the old members of a restore looked after during a wait. A recovery has stopped its old members permanently.
@@ -173,7 +180,7 @@ func (in *Input) awaitBackup(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	}
 	return wait(OnResponse, v1beta2.ReasonPreRestoreBackupTooOld,
 		fmt.Sprintf("recovery member %s is ready, and the old members are not replaced yet: the pre-restore backup %s. EtcdRestore %s makes another backup%s", r.RecoveryMember, why, r.Source.Restore, when),
-		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup to lose the writes since then."), true
+		"If the status of EtcdRestore "+r.Source.Restore+" says that the backup fails, repair its backup location, or set spec.backupPolicy.suspend of that EtcdBackup. Then only the PVCs of the old members have the writes since; these PVCs are kept."), true
 }
 
 // unlessStored returns the recovery as one for which nothing is stored, if no fresh pre-restore backup has what the members
@@ -251,8 +258,8 @@ func (in *Input) mayReturn(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger != v1beta2.RecoveryTriggerRestore && r.OldClusterID != "" && in.Facts.QuorumLoss().Permanent
 }
 
-// keptMembers returns the old members whose PVCs stay after the end: all of them, unless a pre-restore backup has their data,
-// or a user did without it. A pre-restore backup that no quorum confirmed may lack what other members have, so it counts as none.
+// keptMembers returns the old members whose PVCs stay after the end: all of them, unless a pre-restore backup has their data
+// (keepsPVCs). A pre-restore backup that no quorum confirmed may lack what other members have, so it counts as none.
 //
 // A recovery has no such backup. A snapshot of a member that responds has only what that member knows to be committed. An
 // acknowledged write may be in its log behind that, and in the logs of members that knew of fewer. The PVC that a recovery has

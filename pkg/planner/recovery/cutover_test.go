@@ -85,7 +85,7 @@ func TestCleanUp(t *testing.T) {
 	})
 }
 
-// TestPVCsAreKept: a PVC is deleted only after a restore, if a backup has its data or a user did without. A snapshot of a
+// TestPVCsAreKept: a PVC is deleted only after a restore, if a pre-restore backup has its data. A snapshot of a
 // member that responds lacks what is in its log and not known to be committed, so it has not the data of any PVC. The PVC
 // that was read is the only other copy.
 func TestPVCsAreKept(t *testing.T) {
@@ -142,11 +142,12 @@ func TestRecheck(t *testing.T) {
 }
 
 // TestUnconfirmedPreRestoreBackup: what no quorum confirmed may lack what the others have. So no quorum that responds or may
-// serve unseen is replaced, and the PVCs of the old members are kept.
+// serve unseen is replaced, and the PVCs of the old members are kept. They also are if a user has suspended that backup.
 func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 	unconfirmed := func(in *Input) { in.Unconfirmed, in.BackedUp = true, 100 }
 	lately := func(in *Input) { in.QuorumLostFor = diagnosis.UnstoredGrace - 1 }
 	long := func(in *Input) { in.QuorumLostFor = diagnosis.UnstoredGrace }
+	stored := func(in *Input) { in.Stored = true }
 	upTo := func(index int64) func(*Input) {
 		return func(in *Input) { in.Unconfirmed, in.BackedUp = true, index }
 	}
@@ -176,9 +177,11 @@ func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 		edits []func(*Input)
 		want  bool
 	}{
-		"confirmed":                {edits(recorded(cutover, restores), memberPod(newID)), false},
-		"unconfirmed":              {edits(recorded(cutover, restores), memberPod(newID), unconfirmed), true},
-		"recovery from a survivor": {edits(recorded(cutover), memberPod(newID), unconfirmed), false},
+		"confirmed":                               {edits(recorded(cutover, restores), memberPod(newID), stored), false},
+		"unconfirmed":                             {edits(recorded(cutover, restores), memberPod(newID), unconfirmed), true},
+		"a user has suspended the only one":       {edits(recorded(cutover, restores), memberPod(newID)), true},
+		"the same of a cluster that never served": {edits(neverServed, recorded(cutover, restores), memberPod(newID)), false},
+		"recovery from a survivor":                {edits(recorded(cutover), memberPod(newID), unconfirmed), false},
 	} {
 		d, _ := Decide(input(t, noLeader, test.edits...))
 		step, is := d.Step.(Fence)

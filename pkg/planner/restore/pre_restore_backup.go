@@ -153,7 +153,7 @@ func (o *Observed) quorumLost() (lost bool, since time.Duration) {
 }
 
 // withoutBackup tells how a user lets the restore go on.
-const withoutBackup = "; to restore without a pre-restore backup, set spec.backupPolicy.suspend of that EtcdBackup"
+const withoutBackup = "; to restore without a pre-restore backup, set spec.backupPolicy.suspend of that EtcdBackup, which keeps the PVCs of the old members"
 
 // backupProgress reports the progress of a pre-restore backup that is not stored yet.
 func backupProgress(b *v1beta2.EtcdBackup) *Wait {
@@ -194,10 +194,17 @@ func (o *Observed) responds() bool {
 	return slices.ContainsFunc(o.Cluster.Status.MemberStatuses, func(m v1beta2.MemberStatus) bool { return diagnosis.HasResponded(&m) })
 }
 
-// hasSeenData is true if a member of the cluster has responded since the restore began, and until the
-// cluster got the request: its data can be stored, or could have been.
+// hasSeenData is true if a member of the cluster has responded since the restore began, or might have when the pre-restore
+// backup began: its data can be stored, or could have been.
 func (o *Observed) hasSeenData() bool {
-	if meta.IsStatusConditionTrue(o.Restore.Status.Conditions, ConditionPreRestoreBackupRequired) || o.PreRestore != nil {
+	return meta.IsStatusConditionTrue(o.Restore.Status.Conditions, ConditionPreRestoreBackupRequired) || o.PreRestore != nil || o.hasResponded()
+}
+
+// hasResponded is true if a member of the cluster has responded since the restore began, and until the cluster got the
+// request.
+func (o *Observed) hasResponded() bool {
+	c := meta.FindStatusCondition(o.Restore.Status.Conditions, ConditionPreRestoreBackupRequired)
+	if c != nil && c.Status == metav1.ConditionTrue && c.Reason == ReasonMemberResponded {
 		return true
 	}
 	return o.Cluster != nil && o.isServed() && !o.isRequested() && o.recovery() == nil && o.responds()

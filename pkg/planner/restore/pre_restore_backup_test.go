@@ -340,25 +340,65 @@ func TestPreRestoreBackupLocation(t *testing.T) {
 }
 
 // TestPreRestoreBackupIsRequired: once a member has responded, the status of the restore always says so, also if that was
-// while the backup was verified. It says nothing of a cluster that never had data.
+// while the backup was verified. It does not say so of a member that only might have responded when the pre-restore backup
+// began. It says nothing of a cluster that never had data.
 func TestPreRestoreBackupIsRequired(t *testing.T) {
 	t.Parallel()
 	serves := v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue}
 	away := v1beta2.MemberStatus{Name: "a", Pod: "a"}
+	made := copiedTo(func(*v1beta2.EtcdBackup) {})
+	required := func(reason string) func(*Observed) {
+		return func(o *Observed) { seen(o); o.Restore.Status.Conditions[0].Reason = reason }
+	}
+	suspended := func(o *Observed) { seen(o); o.Restore.Status.Conditions[0].Status = metav1.ConditionFalse }
+	for name, test := range map[string]struct {
+		edits []func(*Observed)
+		want  string
+	}{
+		"a member responds while the backup is verified": {[]func(*Observed){members(serves)}, ReasonMemberResponded},
+		"no member responds":                             {[]func(*Observed){uncopied, members(away), quorumLost(time.Hour)}, ""},
+		"a member has responded":                         {[]func(*Observed){uncopied, seen, members(away), quorumLost(time.Hour)}, ReasonMemberResponded},
+		"an EtcdBackup was made":                         {[]func(*Observed){uncopied, made, members(away), quorumLost(time.Hour)}, ReasonMemberMayRespond},
+		"an EtcdBackup was made, and was deleted since":  {[]func(*Observed){uncopied, required(ReasonMemberMayRespond), members(away), quorumLost(time.Hour)}, ReasonMemberMayRespond},
+		"an EtcdBackup was made, and a member responds":  {[]func(*Observed){uncopied, required(ReasonMemberMayRespond), made, members(serves)}, ReasonMemberResponded},
+		"an EtcdBackup was made, and is stored":          {[]func(*Observed){uncopied, required(ReasonMemberMayRespond), copied(epoch), members(away), quorumLost(time.Hour)}, ReasonMemberResponded},
+		"a user has suspended it before the request":     {[]func(*Observed){copiedUnconfirmed, suspended, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseFilling), members(serves)}, ""},
+		"the cluster is new":                             {[]func(*Observed){uncopied, filling, members(serves)}, ""},
+	} {
+		o := observed(test.edits...)
+		status := Status(o, Decide(o))
+		got := ""
+		if c := meta.FindStatusCondition(status.Conditions, ConditionPreRestoreBackupRequired); c != nil && c.Status == metav1.ConditionTrue {
+			got = c.Reason
+		}
+		if got != test.want {
+			t.Errorf("%s: required because of %q, want %q", name, got, test.want)
+		}
+	}
+}
+
+// TestPreRestoreBackupHasTheData: PVCs of old members are deleted because of a pre-restore backup only if it is fresh and
+// a quorum confirmed it. One that was required later, and that a user does without, means that it lacks data.
+func TestPreRestoreBackupHasTheData(t *testing.T) {
+	t.Parallel()
+	serves := members(v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue})
+	suspended := copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })
 	for name, test := range map[string]struct {
 		edits []func(*Observed)
 		want  bool
 	}{
-		"a member responds while the backup is verified": {[]func(*Observed){members(serves)}, true},
-		"no member responds":                             {[]func(*Observed){uncopied, members(away), quorumLost(time.Hour)}, false},
-		"a member has responded":                         {[]func(*Observed){uncopied, seen, members(away), quorumLost(time.Hour)}, true},
-		"an EtcdBackup was made":                         {[]func(*Observed){uncopied, copiedTo(func(*v1beta2.EtcdBackup) {}), members(away), quorumLost(time.Hour)}, true},
-		"the cluster is new":                             {[]func(*Observed){uncopied, filling, members(serves)}, false},
+		"fresh":                        {[]func(*Observed){uncopied, copied(epoch), serves}, true},
+		"none":                         {[]func(*Observed){uncopied, serves}, false},
+		"a user has suspended it":      {[]func(*Observed){uncopied, suspended, serves}, false},
+		"too old":                      {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour)), serves}, false},
+		"of a member without a quorum": {[]func(*Observed){uncopied, copiedUnconfirmed, serves}, false},
+		"of a member without a quorum, and a user has suspended the next":      {[]func(*Observed){uncopied, copiedUnconfirmed, suspended, serves, quorumLostIs(corev1.ConditionFalse)}, false},
+		"of an earlier cluster, and a user has suspended that of this cluster": {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second)), suspended, serves}, false},
 	} {
 		o := observed(test.edits...)
 		status := Status(o, Decide(o))
-		if got := meta.IsStatusConditionTrue(status.Conditions, ConditionPreRestoreBackupRequired); got != test.want {
-			t.Errorf("%s: required %t, want %t", name, got, test.want)
+		if got := status.HasPreRestoreBackup(o.Now); got != test.want {
+			t.Errorf("%s: the data is stored: %t, want %t", name, got, test.want)
 		}
 	}
 }

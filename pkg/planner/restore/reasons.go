@@ -20,7 +20,9 @@ const (
 	ReasonRestored = "Restored"
 	// ReasonMemberResponded: a member of the cluster has responded since the restore began, so a pre-restore backup stores its data. No action is needed.
 	ReasonMemberResponded = "MemberResponded"
-	// ReasonPreRestoreBackupSuspended: a user has suspended the EtcdBackup that stores the current data, so that no pre-restore backup is required.
+	// ReasonMemberMayRespond: no member has responded since the restore began, and the pre-restore backup began before that was certain. It waits for a member. If none can respond, suspend that EtcdBackup: the PVCs of the old members are kept.
+	ReasonMemberMayRespond = "MemberMayRespond"
+	// ReasonPreRestoreBackupSuspended: a user has suspended the EtcdBackup that stores the current data, so that no pre-restore backup is required. The PVCs of the old members are kept.
 	ReasonPreRestoreBackupSuspended = "PreRestoreBackupSuspended"
 	// ReasonNotYet: the restore has not come so far. The condition Progressing says what it does.
 	ReasonNotYet = "NotYet"

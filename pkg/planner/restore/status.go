@@ -19,8 +19,8 @@ const (
 	ConditionVerified = "Verified"
 	// ConditionSucceeded: the restored cluster has served a write.
 	ConditionSucceeded = "Succeeded"
-	// ConditionPreRestoreBackupRequired: a member of the cluster has responded during the restore. The restore does not
-	// replace its data without a pre-restore backup, unless a user suspends that backup.
+	// ConditionPreRestoreBackupRequired: a member of the cluster has responded during the restore, or might have when the
+	// pre-restore backup began. The restore does not replace its data without that backup, unless a user suspends it.
 	ConditionPreRestoreBackupRequired = "PreRestoreBackupRequired"
 	// ConditionProgressing: something is under way, or is waited for.
 	ConditionProgressing = "Progressing"
@@ -81,6 +81,8 @@ func conditions(o *Observed, status *v1beta2.RestoreStatus, plan Plan) {
 	switch {
 	case isSuspended(o.PreRestore):
 		set(ConditionPreRestoreBackupRequired, metav1.ConditionFalse, ReasonPreRestoreBackupSuspended, "a user has suspended EtcdBackup "+o.PreRestore.Name+", so the data is replaced without it")
+	case o.hasSeenData() && !o.hasResponded() && status.PreRestoreBackup == nil:
+		set(ConditionPreRestoreBackupRequired, metav1.ConditionTrue, ReasonMemberMayRespond, "a pre-restore backup was created while a member might still respond, and no member has responded since")
 	case o.hasSeenData():
 		set(ConditionPreRestoreBackupRequired, metav1.ConditionTrue, ReasonMemberResponded, "a member of the cluster has responded since the restore began")
 	}

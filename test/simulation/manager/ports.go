@@ -26,7 +26,8 @@ type cachePort struct {
 	w *World
 }
 
-// Restore implements cluster.Cache. An EtcdRestore ends when the cluster no longer carries it out.
+// Restore implements cluster.Cache. An EtcdRestore ends when the cluster no longer carries it out. Its pre-restore backup is
+// fresh, unless no member responded when it asked.
 func (p cachePort) Restore(_, name string) (*v1beta2.EtcdRestore, error) {
 	if !p.w.Restores[name] {
 		return nil, apierrors.NewNotFound(v1beta2.Resource("etcdrestores"), name)
@@ -35,6 +36,8 @@ func (p cachePort) Restore(_, name string) (*v1beta2.EtcdRestore, error) {
 	cluster, found := kubernetes.Lookup[kubernetes.EtcdCluster](p.w.Store, kubernetes.KindCluster, schedules.ClusterName)
 	if !found || !cluster.Status.Recovery.IsInProgress() || cluster.Status.Recovery.ID != name {
 		restore.Status = v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed, Reason: "Abandoned"}
+	} else if !cluster.Status.Recovery.OnlyIfUnresponsive {
+		restore.Status.PreRestoreBackup = &v1beta2.PreRestoreBackup{Time: metav1.NewTime(p.w.Now())}
 	}
 	return restore, nil
 }

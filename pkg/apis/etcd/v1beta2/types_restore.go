@@ -158,6 +158,12 @@ func (s *RestoreStatus) LacksPreRestoreBackup(now time.Time) bool {
 	return meta.IsStatusConditionTrue(s.Conditions, preRestoreBackupRequired) && !s.PreRestoreBackup.IsFresh(now)
 }
 
+// HasPreRestoreBackup is true if a fresh pre-restore backup that a quorum confirmed has the data that is replaced now. One
+// that a user does without has it not, even if an earlier one is fresh: the restore required another.
+func (s *RestoreStatus) HasPreRestoreBackup(now time.Time) bool {
+	return s.PreRestoreBackup.IsFresh(now) && !s.PreRestoreBackup.Unconfirmed && !meta.IsStatusConditionFalse(s.Conditions, preRestoreBackupRequired)
+}
+
 // PreRestoreBackup is a backup of the data that a restore in place has replaced.
 type PreRestoreBackup struct {
 	// backup is the name of the EtcdBackup that made it, which can be restored as any.
