@@ -8,7 +8,7 @@ newest=$(printf '%s\n' hack/local/build/kubernetes-* | sort -V | tail -n 1)
 ours=$(mktemp)
 trap 'rm -f "$ours"' EXIT
 go list -m -f '{{if not .Main}}{{.Path}} {{.Version}}{{end}}' all | sort >"$ours"
-for module in "$newest" hack/local/build/{containerd,coredns,fake-gcs-server,local-path,network-policies,registry,versitygw} test/argocd; do
+for module in "$newest" hack/local/build/{containerd,coredns,fake-gcs-server,local-path,network-policies,registry,versitygw} test/{argocd,flux,prometheus,prometheus/podmonitors}; do
   (
     cd "$module"
     # go mod tidy takes back what the module does not need, and raises what it needs newer.

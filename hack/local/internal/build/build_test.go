@@ -149,7 +149,8 @@ func checkImages(t *testing.T, release kubernetes.Release) {
 func TestSharedModules(t *testing.T) {
 	root := required(t, filepath.Join("..", "..", "..", "..", "go.mod"))
 	for _, module := range []string{
-		kubernetes.Newest().Module(), "containerd", "coredns", "fake-gcs-server", "local-path", "network-policies", "registry", "versitygw", "../../../test/argocd",
+		kubernetes.Newest().Module(), "containerd", "coredns", "fake-gcs-server", "local-path", "network-policies", "registry", "versitygw",
+		"../../../test/argocd", "../../../test/flux", "../../../test/prometheus", "../../../test/prometheus/podmonitors",
 	} {
 		for name, version := range required(t, filepath.Join("..", "..", "build", module, "go.mod")) {
 			if ours := root[name]; ours != "" && semver.Compare(version, ours) < 0 {
