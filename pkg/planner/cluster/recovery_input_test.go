@@ -44,7 +44,7 @@ func TestRecoveryInput(t *testing.T) {
 			{Name: "c", Node: "node-c", Evidence: diagnosis.DeletionRequested, EndsBy: ends, NodeNotReady: true, NodeAbsent: true},
 		},
 		RecoveryMember: recovery.RecoveryMember{
-			Pod:    &recovery.RecoveryPod{Finished: true, Terminating: true, Running: true, Away: true, AwayWhy: away, Waiting: "Evicted", Node: "node-r", Made: made, EndsBy: ends},
+			Pod:    &recovery.RecoveryPod{Finished: true, Terminating: true, Running: true, HasRun: true, Away: true, AwayWhy: away, Waiting: "Evicted", Node: "node-r", Made: made, EndsBy: ends},
 			Hidden: true, HasPVC: true, Serves: true, ClusterID: "beef",
 		},
 	}
@@ -73,6 +73,10 @@ func TestRecoveryInput(t *testing.T) {
 		"a recovery member of another image": {func(o *Observed) { o.RecoveryMember.Pod.Outdated = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
 		"its PVC is being deleted": {func(o *Observed) { o.RecoveryMember.HasPVC, o.RecoveryMember.PVCDeleted = false, true }, func(in *recovery.Input) {
 			in.RecoveryMember.HasPVC, in.RecoveryMember.PVCDeleted = false, true
+		}},
+		"its etcd has ended": {func(o *Observed) { o.RecoveryMember.Pod.Running, o.RecoveryMember.Pod.RestartCount = false, 1 }, func(in *recovery.Input) { in.RecoveryMember.Pod.Running = false }},
+		"its etcd has never run": {func(o *Observed) { o.RecoveryMember.Pod.Running = false }, func(in *recovery.Input) {
+			in.RecoveryMember.Pod.Running, in.RecoveryMember.Pod.HasRun = false, false
 		}},
 		"it has no node yet": {func(o *Observed) { o.RecoveryMember.Pod.Node = "" }, func(in *recovery.Input) {
 			in.RecoveryMember.Pod.Away, in.RecoveryMember.Pod.Node = false, ""

@@ -133,7 +133,7 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	// The declaration from before may have made it unreachable. No client has reached it.
 	unreachable := outdated && !o.RecoveryMember.Serves && !o.Etcd.Unasked && !isFresh(o.Now, p)
 	return &recovery.RecoveryPod{
-		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running && !unreachable, Outdated: outdated,
+		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running && !unreachable, HasRun: p.Running || p.RestartCount > 0, Outdated: outdated,
 		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made, Fills: p.Fills && !o.RecoveryMember.Unfilled, LacksPVC: o.RecoveryMember.LacksPVC,
 		Node: p.Node, MountsSource: o.RecoveryMember.MountsSource, EndsBy: p.EndsBy,
 	}

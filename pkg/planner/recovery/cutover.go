@@ -88,6 +88,9 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	if why := in.whyComeBack(r); why != "" {
 		return in.abandon(r, why)
 	}
+	if in.RestoreOver && in.isEmpty(r) {
+		return in.endUnpublished(r, "recovery member "+r.RecoveryMember+" has lost its data before it was published to clients, and EtcdRestore "+r.Source.Restore+" no longer exists or has ended")
+	}
 	switch {
 	case p == nil && in.isLost(r):
 		next := in.ended(r, v1beta2.RecoveryPhaseAbandoned, "recovery member "+r.RecoveryMember+" was lost with its data before it was published to clients")
@@ -152,6 +155,9 @@ func (in *Input) lookAfterOldMembers(r *v1beta2.RecoveryStatus, d Decision) Deci
 		d.Step = ReviveOldMembers{Except: r.Source.PVC}
 		return d
 	case in.respondingMember() == "":
+		if in.isEmpty(r) {
+			d.Wait.Remedy += " If the recovery member cannot be filled again, delete EtcdRestore " + r.Source.Restore + ": the restore is abandoned, and old members start again on their PVCs."
+		}
 		return d
 	}
 	d.Step = ReviveOldMembers{}
@@ -213,6 +219,26 @@ func (in *Input) whyComeBack(r *v1beta2.RecoveryStatus) string {
 // the old members back their labels, and these members start again. Then another recovery can begin.
 func (in *Input) isLost(r *v1beta2.RecoveryStatus) bool {
 	return r.Trigger != v1beta2.RecoveryTriggerRestore && !in.RecoveryMember.Hidden && !in.Facts.HasPVC(r.RecoveryMember)
+}
+
+// isEmpty is true if the recovery member of a restore has lost its data in the cutover, and nothing has filled it again. No
+// client has reached it, so the end of the restore loses nothing. Without that end, a backup that cannot be read any more
+// would keep the cluster in the cutover.
+func (in *Input) isEmpty(r *v1beta2.RecoveryStatus) bool {
+	p := in.RecoveryMember.Pod
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || r.Phase != v1beta2.RecoveryPhaseCutover || !in.lacksData(r) {
+		return false
+	}
+	return p == nil || in.RecoveryMember.Hidden && !p.HasRun && !in.RecoveryMember.Serves
+}
+
+// endUnpublished ends a recovery whose recovery member no client has reached. In the cutover a recovery member that is not
+// seen must be proven gone first: it may hold the data without its labels.
+func (in *Input) endUnpublished(r *v1beta2.RecoveryStatus, why string) Decision {
+	if r.Phase == v1beta2.RecoveryPhaseCutover && !in.RecoveryMember.Hidden {
+		return Decision{Step: Record{Recovery: in.ended(r, v1beta2.RecoveryPhaseAbandoned, why), Gone: r.RecoveryMember}}
+	}
+	return in.abandon(r, why)
 }
 
 // lacksData is true if no PVC has what the recovery member was filled with: its next pod fills it again.

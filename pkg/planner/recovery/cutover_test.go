@@ -5,6 +5,7 @@ package recovery
 
 import (
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -47,6 +48,49 @@ func TestCutOver(t *testing.T) {
 		{"on its volume it can start otherwise", "", edits(persist, recorded(cutover), memberPod("", crashes, outdated)), "RestartRecoveryMember"},
 		{"it may hold the only copy", "", edits(recorded(cutover), memberPod("", crashes, outdated)), waits},
 	})
+}
+
+// TestUnfilledRestoreEnds: a backup that cannot be read again keeps no cluster in the cutover. The deletion of the EtcdRestore
+// ends it while the recovery member has no data and no client has reached it.
+func TestUnfilledRestoreEnds(t *testing.T) {
+	const fills, waits = "Fill " + recoveryMember, "wait WaitingForRecoveryMember"
+	const isLost = "Record Abandoned gone " + recoveryMember
+	hasRun := func(m *RecoveryMember) { m.Pod.HasRun = true }
+	hasPVC := func(m *RecoveryMember) { m.HasPVC = true }
+	isUnfilled := func(m *RecoveryMember) { m.HasPVC, m.Unfilled = true, true }
+	ends := func(edit ...func(*RecoveryMember)) []func(*Input) {
+		return edits(recorded(cutover, restores), memberPod("", append(edit, crashes)...), restoreOver)
+	}
+	checkDecisions(t, []decision{
+		{"its pod never fills its directory", nothing, ends(), "Abandon"},
+		{"its pod never fills its second PVC", nothing, append(ends(isUnfilled), persist), "Abandon"},
+		{"its pod is lost", nothing, edits(recorded(cutover, restores), restoreOver), isLost},
+		{"its pod is lost, and its second PVC is empty", nothing, edits(persist, recorded(cutover, restores), hidden, unfilled, recoveryPVC, restoreOver), "Abandon"},
+		{"an old member exists that does not respond", "a:down,claim b:nopod c:nopod", ends(isUnfilled), "Abandon"},
+		{"its pod is deleted before it has run", nothing, ends(terminating), "Abandon"},
+		{"not while an EtcdRestore wants it", nothing, edits(recorded(cutover, restores), memberPod("", crashes)), waits},
+		{"not if its pod is lost while an EtcdRestore wants it", nothing, edits(recorded(cutover, restores)), fills},
+		{"not while etcd runs", nothing, edits(recorded(cutover, restores), memberPod("", hasRun), restoreOver), waits},
+		{"not when etcd has run in its pod", nothing, ends(hasRun), waits},
+		{"not with the data on its PVC", nothing, append(ends(hasPVC), persist), waits},
+		{"not with the data on its PVC without a pod", nothing, edits(persist, recorded(cutover, restores), hidden, recoveryPVC, restoreOver), fills},
+		{"not after clients may have reached it", nothing, append(ends(), func(in *Input) { in.RecoveryMember.Hidden = false }), waits},
+		{"a recovery has no EtcdRestore", nothing, edits(recorded(cutover), memberPod("", crashes), restoreOver), waits},
+	})
+	const remedy = "delete EtcdRestore back"
+	for name, test := range map[string]struct {
+		edits []func(*Input)
+		want  bool
+	}{
+		"without data": {edits(recorded(cutover, restores), memberPod("", crashes)), true},
+		"with data":    {edits(recorded(cutover, restores), memberPod("", crashes, hasRun)), false},
+		"a recovery":   {edits(recorded(cutover), memberPod("", crashes)), false},
+	} {
+		d, _ := Decide(input(t, nothing, test.edits...))
+		if d.Wait == nil || strings.Contains(d.Wait.Remedy, remedy) != test.want {
+			t.Errorf("%s: the remedy names the EtcdRestore: %t wanted, %+v", name, test.want, d.Wait)
+		}
+	}
 }
 
 func TestCleanUp(t *testing.T) {

@@ -79,18 +79,14 @@ func (in *Input) whySuperseded(r *v1beta2.RecoveryStatus) string {
 }
 
 // awaitAuthorization waits until the EtcdRestore names its backup again, because the status was lost and a tenant may
-// write the record. Without the EtcdRestore nothing names it: the recovery ends, and the old members stay. In the cutover
-// a recovery member that is not seen must be proven gone first: it may hold the data without its labels.
+// write the record. Without the EtcdRestore nothing names it: the recovery ends, and the old members stay.
 func (in *Input) awaitAuthorization(r *v1beta2.RecoveryStatus) Decision {
 	why := in.whySuperseded(r)
 	if in.RestoreOver {
 		why = "only the record names its backup, and EtcdRestore " + r.Source.Restore + " no longer exists or has ended; restore the backup with another EtcdRestore"
 	}
 	if why != "" {
-		if r.Phase == v1beta2.RecoveryPhaseCutover && !in.RecoveryMember.Hidden {
-			return Decision{Step: Record{Recovery: in.ended(r, v1beta2.RecoveryPhaseAbandoned, why), Gone: r.RecoveryMember}}
-		}
-		return in.abandon(r, why)
+		return in.endUnpublished(r, why)
 	}
 	decision := wait(OnEvent, ReasonWaitingForRestore,
 		"status.recovery does not say from which backup EtcdRestore "+r.Source.Restore+" restores, and the record alone is not trusted; that EtcdRestore asks again",

@@ -124,6 +124,8 @@ type RecoveryPod struct {
 	// Finished pods failed or completed as a whole, Terminating pods have a requested deletion,
 	// and Running is true while the etcd container runs.
 	Finished, Terminating, Running bool
+	// HasRun is true if the etcd container runs or has run in the pod, so that what fills its data directory has ended well.
+	HasRun bool
 	// Outdated is true if the pod was made from another declaration than the present one.
 	Outdated bool
 	// Away is true if the pod was bound to a node and cannot come back for longer than a member
