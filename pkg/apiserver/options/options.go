@@ -4,6 +4,7 @@
 package options
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -75,6 +76,8 @@ type Options struct {
 
 	// embedded is the etcd in this process; nil for another etcd, and before Run.
 	embedded *embeddedetcd.Server
+	// confirmStorage returns nil if the storage is still the one that the server was started with; nil before Run.
+	confirmStorage func(context.Context) error
 	// deferred is the admission plugin whose API the kube-apiserver does not serve yet; nil if
 	// it serves all APIs.
 	deferred *deferredAdmission

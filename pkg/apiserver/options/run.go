@@ -40,6 +40,7 @@ var errEtcdStopped = errors.New("the embedded etcd stopped")
 //     other order the server would end when it starts before the kube-apiserver.
 //   - The preflight checks come before everything that serves or watches. So no backup is made of
 //     an empty storage that the server must not use.
+//   - The guard of the storage begins with the check: the storage may be replaced at any time after it.
 //   - The CAs of clients are loaded before the server listens.
 func (o *Options) Run(ctx context.Context) error {
 	klog.FromContext(ctx).Info("Starting", "version", version.Get().GitVersion)
@@ -58,9 +59,11 @@ func (o *Options) Run(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	if err := o.checkStorage(ctx); err != nil {
+	stopGuard, err := o.startStorageGuard(ctx, cancel)
+	if err != nil {
 		return err
 	}
+	defer stopGuard()
 	if o.EmbeddedEtcdBackupAddress != "" {
 		if err := o.embedded.ServeBackups(ctx, o.EmbeddedEtcdBackupAddress, o.EmbeddedEtcdBackupCertDir); err != nil {
 			return err
@@ -80,7 +83,7 @@ func (o *Options) Run(ctx context.Context) error {
 	if err := o.loadClientCAs(ctx, config.Generic.SecureServing); err != nil {
 		return err
 	}
-	if err := server.Generic.PrepareRun().RunWithContext(ctx); err != nil {
+	if err := untilReplaced(ctx, server.Generic.PrepareRun().RunWithContext); err != nil {
 		return err
 	}
 	if cause := context.Cause(ctx); errors.Is(cause, errEtcdStopped) {
@@ -113,6 +116,22 @@ func (o *Options) startEmbeddedEtcd(ctx context.Context, cancel context.CancelCa
 		}
 	}()
 	return etcd.Stop, nil
+}
+
+// startStorageGuard checks the storage once, and then goes on checking that it stays the same until the context ends.
+func (o *Options) startStorageGuard(ctx context.Context, cancel context.CancelCauseFunc) (stop func(), err error) {
+	client, err := o.connectStorage()
+	if err != nil {
+		return nil, err
+	}
+	if err := o.checkStorage(ctx, client); err != nil {
+		_ = client.Close()
+		return nil, err
+	}
+	guard := &storageGuard{clock: o.clock, end: cancel, isInUse: func(ctx context.Context) (bool, error) { return o.isStorageInUse(ctx, client) }}
+	o.confirmStorage = guard.check
+	go guard.run(ctx)
+	return func() { _ = client.Close() }, nil
 }
 
 // startServingCert returns a certificate that is renewed until the context ends; nil if flags

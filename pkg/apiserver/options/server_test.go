@@ -40,7 +40,15 @@ func startStandalone(t *testing.T, args ...string) *standalone {
 		t.Fatal(err)
 	}
 	t.Cleanup(storage.Stop)
-	options := parse(t, append(args, "--etcd-servers="+storage.Endpoint(), "--shutdown-delay-duration=0s", "--bind-address=127.0.0.1")...)
+	return startServer(t, storage, parse(t, append(args, "--etcd-servers="+storage.Endpoint())...))
+}
+
+// startServer starts a server with a storage that runs.
+func startServer(t *testing.T, storage *embeddedetcd.Server, options *Options) *standalone {
+	t.Helper()
+	var err error
+	options.ServerRun.ShutdownDelayDuration = 0
+	options.Recommended.SecureServing.BindAddress = net.IPv4(127, 0, 0, 1)
 	options.Recommended.CoreAPI, options.Recommended.Authentication = nil, nil
 	options.Recommended.Authorization, options.Recommended.Admission = nil, nil
 	options.Recommended.Features.EnablePriorityAndFairness = false

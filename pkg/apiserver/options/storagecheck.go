@@ -9,7 +9,6 @@ import (
 	"fmt"
 	"net"
 	"net/url"
-	"path"
 	"time"
 
 	"go.etcd.io/etcd/client/pkg/v3/transport"
@@ -29,12 +28,13 @@ import (
 	"k8s.io/klog/v2"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// ErrStorageLost means that the storage is empty although members of EtcdClusters exist. If the
+// ErrStorageLost means that no server has used the storage although members of EtcdClusters exist. If the
 // server served it, garbage collection would delete the pods and Services of these members.
-var ErrStorageLost = errors.New("the storage is empty, but members of EtcdClusters exist, or PVCs of theirs; Kubernetes would delete the pods. " +
+var ErrStorageLost = errors.New("no API server has used this storage, but members of EtcdClusters exist, or PVCs of theirs; Kubernetes would delete the pods. " +
 	"Use the storage with these EtcdClusters, or restore the data of the API server. To let Kubernetes delete the pods, or if the PVCs come from another Kubernetes cluster, " +
 	"start once with --allow-empty-storage (PVCs stay), and then remove the flag")
 
@@ -43,58 +43,60 @@ const (
 	// of members is retried: its rights may be granted after the start of the server.
 	memberLookupInterval = time.Second
 	memberLookupTimeout  = time.Minute
-	// inUseKey, below the prefix of all objects, is written when a storage is used for the first
-	// time. A storage without objects may have had EtcdClusters that were deleted just now, and
-	// whose pods Kubernetes deletes as soon as this server serves.
-	inUseKey = "begun"
 	// storageTimeout is how long the storage may take to respond.
 	storageTimeout = 30 * time.Second
+	// storageKeepAlive is after how long a connection to a member that is lost is noticed, and how long that member
+	// may take to respond. Other members are read from then on.
+	storageKeepAlive = 10 * time.Second
 )
 
 // checkStorage is the preflight check of the storage. It passes if the storage was used before,
-// or if Kubernetes has no members of EtcdClusters.
-func (o *Options) checkStorage(ctx context.Context) error {
-	to, err := o.storageTransport()
-	if err != nil {
-		return err
-	}
-	client, err := storageClient(to)
-	if err != nil {
-		return err
-	}
-	defer func() { _ = client.Close() }()
-	prefix := path.Join("/", o.Recommended.Etcd.StorageConfig.Prefix) + "/"
-	hasObjects, inUse, err := readStorageUse(ctx, client, prefix)
+// or if Kubernetes has no members of EtcdClusters. Objects alone do not pass: another client may have created them in the
+// moment in which a server served a storage that had lost all others.
+func (o *Options) checkStorage(ctx context.Context, client *clientv3.Client) error {
+	inUse, err := o.isStorageInUse(ctx, client)
 	switch {
 	case err != nil:
 		return fmt.Errorf("read the storage: %w", err)
 	case inUse:
 		return nil
-	case !hasObjects && !o.AllowEmptyStorage:
+	case !o.AllowEmptyStorage:
 		if err := o.checkNewStorage(ctx); err != nil {
 			return err
 		}
 	}
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	if _, err := client.Put(ctx, prefix+inUseKey, ""); err != nil {
+	if _, err := client.Put(ctx, o.inUseKey(), ""); err != nil {
 		return fmt.Errorf("mark the storage as used: %w", err)
 	}
 	return nil
 }
 
-// readStorageUse returns whether the storage has objects, and whether a server has marked it as used.
-func readStorageUse(ctx context.Context, client *clientv3.Client, prefix string) (hasObjects, inUse bool, err error) {
+// isStorageInUse returns whether a server has marked the storage as used. The read goes through a quorum.
+func (o *Options) isStorageInUse(ctx context.Context, client *clientv3.Client) (bool, error) {
 	ctx, cancel := context.WithTimeout(ctx, storageTimeout)
 	defer cancel()
-	response, err := client.Txn(ctx).Then(
-		clientv3.OpGet(prefix, clientv3.WithPrefix(), clientv3.WithLimit(1), clientv3.WithKeysOnly()),
-		clientv3.OpGet(prefix+inUseKey, clientv3.WithKeysOnly()),
-	).Commit()
+	response, err := client.Get(ctx, o.inUseKey(), clientv3.WithKeysOnly())
 	if err != nil {
-		return false, false, err
+		return false, err
 	}
-	return response.Responses[0].GetResponseRange().Count > 0, response.Responses[1].GetResponseRange().Count > 0, nil
+	return response.Count > 0, nil
+}
+
+// inUseKey is written when a storage is used for the first time. A storage without objects may have had EtcdClusters that
+// were deleted just now, and whose pods Kubernetes deletes as soon as this server serves.
+func (o *Options) inUseKey() string {
+	return storage.InUseKey(o.Recommended.Etcd.StorageConfig.Prefix)
+}
+
+// connectStorage returns a client of the storage, which the caller closes.
+func (o *Options) connectStorage() (*clientv3.Client, error) {
+	to, err := o.storageTransport()
+	if err != nil {
+		return nil, err
+	}
+	return storageClient(to)
 }
 
 // storageTransport returns how the server connects to its storage, including the egress selector.
@@ -112,7 +114,10 @@ func (o *Options) storageTransport() (storagebackend.TransportConfig, error) {
 
 // storageClient connects to the storage as the server itself does.
 func storageClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
-	config := clientv3.Config{Endpoints: to.ServerList, Logger: zap.NewNop()}
+	config := clientv3.Config{
+		Endpoints: to.ServerList, Logger: zap.NewNop(),
+		DialKeepAliveTime: storageKeepAlive, DialKeepAliveTimeout: storageKeepAlive,
+	}
 	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
 		var err error
 		if config.TLS, err = (transport.TLSInfo{CertFile: to.CertFile, KeyFile: to.KeyFile, TrustedCAFile: to.TrustedCAFile}).ClientConfig(); err != nil {

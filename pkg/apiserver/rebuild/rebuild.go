@@ -9,6 +9,8 @@ import (
 	"path"
 	"slices"
 
+	clientv3 "go.etcd.io/etcd/client/v3"
+	"go.uber.org/zap"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -145,6 +147,19 @@ func store(ctx context.Context, clusters []*v1beta2.EtcdCluster, prefix, endpoin
 		if err := objects.Create(ctx, path.Join(resource, c.Namespace, c.Name), c, &v1beta2.EtcdCluster{}, 0); err != nil {
 			return fmt.Errorf("store EtcdCluster %s/%s: %w", c.Namespace, c.Name, err)
 		}
+	}
+	return markAsUsed(ctx, prefix, endpoint)
+}
+
+// markAsUsed lets an API server start with the objects although their members exist.
+func markAsUsed(ctx context.Context, prefix, endpoint string) error {
+	client, err := clientv3.New(clientv3.Config{Endpoints: []string{endpoint}, Logger: zap.NewNop()})
+	if err != nil {
+		return fmt.Errorf("connect to the storage: %w", err)
+	}
+	defer func() { _ = client.Close() }()
+	if _, err := client.Put(ctx, storage.InUseKey(prefix), ""); err != nil {
+		return fmt.Errorf("mark the storage as used: %w", err)
 	}
 	return nil
 }

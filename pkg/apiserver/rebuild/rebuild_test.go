@@ -121,4 +121,8 @@ func TestSave(t *testing.T) {
 	if len(response.Kvs) != 1 || !bytes.HasPrefix(response.Kvs[0].Value, []byte("k8s\x00")) || !bytes.Contains(response.Kvs[0].Value, []byte("uid-of-x")) {
 		t.Errorf("stored: %v", response.Kvs)
 	}
+	mark, err := client.Get(t.Context(), "/registry/etcd.database.coreos.com/begun")
+	if err != nil || mark.Count != 1 {
+		t.Errorf("an API server does not start with the snapshot while members exist: %v, %v", mark, err)
+	}
 }

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"fmt"
 	"net/http"
+	"strings"
 	"testing"
 
 	"go.etcd.io/etcd/api/v3/v3rpc/rpctypes"
@@ -24,11 +25,13 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// failing is a storage whose writes fail.
+// failing is a storage whose requests fail.
 type failing struct {
 	storage.Interface
 	err error
 }
+
+func (f failing) Get(context.Context, string, storage.GetOptions, runtime.Object) error { return f.err }
 
 func (f failing) Create(context.Context, string, runtime.Object, runtime.Object, uint64) error {
 	return f.err
@@ -66,11 +69,36 @@ func TestUnavailableStorageIsTriedAgain(t *testing.T) {
 	}
 	err := retryableStorage{Interface: failing{err: rpctypes.ErrNoSpace}}.Create(t.Context(), "/a", nil, nil, 0)
 	err = storeerr.InterpretCreateError(err, schema.GroupResource{Resource: "etcdclusters"}, "a")
-	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Code != http.StatusInsufficientStorage || status.Status().Reason != "StorageFull" {
+	if status := apierrors.APIStatus(nil); !errors.As(err, &status) || status.Status().Code != http.StatusInsufficientStorage || status.Status().Reason != "StorageFull" ||
+		!strings.Contains(err.Error(), "Delete EtcdBackups") {
 		t.Errorf("a full etcd: got %v, want StorageFull with its remedy", err)
 	}
 	if err := (retryableStorage{Interface: failing{}}).Create(t.Context(), "/a", nil, nil, 0); err != nil {
 		t.Errorf("a write that succeeds: %v", err)
+	}
+}
+
+// TestMissingObjectIsConfirmed: garbage collection deletes the pods of an EtcdCluster that is not found. So the storage
+// must be the one that had the objects.
+func TestMissingObjectIsConfirmed(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		err     error
+		confirm func(context.Context) error
+		missing bool
+	}{
+		"storage of the start":       {storage.NewKeyNotFoundError("/a", 0), func(context.Context) error { return nil }, true},
+		"another storage":            {storage.NewKeyNotFoundError("/a", 0), func(context.Context) error { return errors.New("replaced") }, false},
+		"storage without a guard":    {storage.NewKeyNotFoundError("/a", 0), nil, true},
+		"storage that has no leader": {rpctypes.ErrNoLeader, func(context.Context) error { return nil }, false},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			err := retryableStorage{Interface: failing{err: test.err}, confirm: test.confirm}.Get(t.Context(), "/a", storage.GetOptions{}, nil)
+			if missing := storage.IsNotFound(err); missing != test.missing || !missing && !storage.IsUnreachable(err) {
+				t.Errorf("got %v, want that it is not found: %t, or else that the storage is not available", err, test.missing)
+			}
+		})
 	}
 }
 
@@ -89,7 +117,7 @@ func (g getter) GetRESTOptions(schema.GroupResource, runtime.Object) (generic.RE
 // TestDecorator: the storages of a getter are those that are tried again.
 func TestDecorator(t *testing.T) {
 	t.Parallel()
-	options, err := RetryUnavailable(getter{failing{err: rpctypes.ErrNoLeader}}).GetRESTOptions(schema.GroupResource{}, nil)
+	options, err := RetryUnavailable(getter{failing{err: rpctypes.ErrNoLeader}}, nil).GetRESTOptions(schema.GroupResource{}, nil)
 	if err != nil {
 		t.Fatal(err)
 	}
