@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"cmp"
 	"fmt"
 	"strings"
 	"time"
@@ -206,7 +207,7 @@ func ruleFollow(o *Observed) (Plan, bool) {
 		}
 	case v1beta2.RecoveryPhaseCutover, v1beta2.RecoveryPhaseCleaning:
 		plan.Phase = v1beta2.RestorePhaseStarting
-		plan.Wait = o.blockedOr(&Wait{Reason: string(r.Phase), Message: "the cluster cuts over to the restored data" + job.WithCause(r.Message)})
+		plan.Wait = o.blockedOr(cmp.Or(o.failingAgain(r), &Wait{Reason: string(r.Phase), Message: "the cluster cuts over to the restored data" + job.WithCause(r.Message)}))
 	default:
 		return o.awaitFilled(plan, r), true
 	}
@@ -214,6 +215,20 @@ func ruleFollow(o *Observed) (Plan, bool) {
 		plan.Delete, plan.RequeueAfter = nil, 0
 	}
 	return plan, true
+}
+
+// failingAgain is why a recovery member does not start in the cutover; nil if it does. One that has lost its data is filled
+// again, and a backup that cannot be read any more keeps the cluster there until the EtcdRestore is deleted.
+func (o *Observed) failingAgain(r *v1beta2.RecoveryStatus) *Wait {
+	if o.RecoveryMember == nil || r.Phase != v1beta2.RecoveryPhaseCutover {
+		return nil
+	}
+	why := cmp.Or(o.RecoveryMember.Rejected, o.RecoveryMember.Failing)
+	if why == nil || o.RecoveryMember.Revision > 0 {
+		return why
+	}
+	return &Wait{Reason: why.Reason, Message: fmt.Sprintf("%s; if the recovery member cannot be filled again, delete EtcdRestore %s, which abandons the restore",
+		strings.TrimRight(why.Message, ". "), o.Restore.Name)}
 }
 
 // awaitFilled waits for the new bootstrap member, and cancels a recovery that cannot succeed.

@@ -244,50 +244,55 @@ func TestDecide(t *testing.T) {
 		// In place.
 		"it is held first": {[]func(*Observed){checked(1, good())}, "Verifying: addFinalizer"},
 		"the cluster gets the request after the finalizer": {[]func(*Observed){checked(1, good()), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"with another bump":                       {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"by an etcd that cannot bump":             {[]func(*Observed){of("3.4.26"), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
-		"a bump that etcd does not support":       {[]func(*Observed){of("3.4.26"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: record false Unsupported"},
-		"by one that can":                         {[]func(*Observed){of("3.4.27"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1"},
-		"paused":                                  {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
-		"asleep":                                  {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
-		"going":                                   {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
-		"another recovery":                        {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseFilling, notOwned)}, "Verifying: wait RecoveryUnderWay"},
-		"after another recovery":                  {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, notOwned)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"another restore starts":                  {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
-		"another restore is under way":            {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring)}, "Verifying: wait AnotherRestore"},
-		"another restore has no request yet":      {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
-		"the cluster has the request":             {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
-		"the status records the revision":         {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
-		"it is filled":                            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Filling"},
-		"it is tried again":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, evicted)}, "Restoring: wait RecoveryMemberLost"},
-		"it is evicted":                           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, evicted), filled(RecoveryMember{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
-		"it cannot be fetched":                    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
-		"it gets no recovery member":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), blocked(v1beta2.ReasonPodRejected)}, "Restoring: wait PodRejected"},
-		"it is blocked":                           {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), blocked("Other")}, "Restoring: wait Filling"},
-		"it gets none later":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonPodRejected)}, "Starting: wait PodRejected"},
-		"an old member may run":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonOldMemberMayRun)}, "Starting: wait OldMemberMayRun"},
-		"it starts":                               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Revision: 1042})}, "Starting: wait Filling"},
-		"it is corrupt now":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: rejected Corrupt"},
-		"the recovery is cancelled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}), rejectedBefore}, "Restoring: cancelRecovery wait Filling"},
-		"cancelled, waits for the cluster":        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), rejectedBefore}, "Restoring: wait Filling"},
-		"cancelled and abandoned":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), rejectedBefore}, "Restoring: record false Corrupt"},
-		"abandoned by the cluster":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
-		"no way back":                             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover)}, "Starting: wait Cutover"},
-		"paused while it is filled":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), paused}, "Restoring: wait ClusterPaused"},
-		"paused in the cutover":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), paused}, "Starting: wait ClusterPaused"},
-		"it proves itself":                        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
-		"it has":                                  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
-		"it was lost at once":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
-		"the request is missing":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait RecoveryNotReported"},
-		"the request is missing for a while":      {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(lostGrace - time.Second)}, "Restoring: wait RecoveryNotReported"},
-		"the request no longer exists":            {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(lostGrace)}, "Restoring: record false RecoveryLost"},
-		"the request is back":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), missingSince(lostGrace)}, "Starting: wait Cutover"},
-		"the record has the request alone":        {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(time.Hour), blocked(v1beta2.ReasonWaitingForRestore)}, "Verifying: verify 1 of bucket/key against " + target},
-		"the cluster is deleted":                  {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), terminating}, "Starting: record false ClusterDeleted"},
-		"a user cancels it":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Filling"},
-		"not verified is no rejection":            {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
-		"Jobs stay until the status records them": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
-		"a Job that goes, goes once":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), checked(1, nil, going)}, "Restoring: wait Filling"},
+		"with another bump":                         {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](0) }}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"by an etcd that cannot bump":               {[]func(*Observed){of("3.4.26"), held}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 0"},
+		"a bump that etcd does not support":         {[]func(*Observed){of("3.4.26"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: record false Unsupported"},
+		"by one that can":                           {[]func(*Observed){of("3.4.27"), held, func(o *Observed) { o.Restore.Spec.RevisionBump = ptr.To[int64](1) }}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1"},
+		"paused":                                    {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Paused = true }}, "Verifying: wait ClusterPaused"},
+		"asleep":                                    {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.Spec.Replicas = ptr.To[int32](0) }}, "Verifying: wait ClusterHibernated"},
+		"going":                                     {[]func(*Observed){checked(1, good()), held, func(o *Observed) { o.Cluster.DeletionTimestamp = ptr.To(metav1.NewTime(epoch)) }}, "Verifying: wait ClusterTerminating"},
+		"another recovery":                          {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseFilling, notOwned)}, "Verifying: wait RecoveryUnderWay"},
+		"after another recovery":                    {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhaseSucceeded, notOwned)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"another restore starts":                    {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseStarting)}, "Verifying: wait AnotherRestore"},
+		"another restore is under way":              {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseRestoring)}, "Verifying: wait AnotherRestore"},
+		"another restore has no request yet":        {[]func(*Observed){checked(1, good()), held, other(v1beta2.RestorePhaseVerifying)}, "Verifying: requestRecovery from bucket/key/dir/snapshot.db sum abc bump 1000000000"},
+		"the cluster has the request":               {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending)}, "Restoring: wait Pending"},
+		"the status records the revision":           {[]func(*Observed){checked(1, good()), held, recovery(v1beta2.RecoveryPhasePending), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: wait Pending without j1"},
+		"it is filled":                              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait Filling"},
+		"it is tried again":                         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, evicted)}, "Restoring: wait RecoveryMemberLost"},
+		"it is evicted":                             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, evicted), filled(RecoveryMember{Failing: &Wait{Reason: "Evicted", Message: "x"}})}, "Restoring: wait Evicted"},
+		"it cannot be fetched":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Restoring: wait StoreUnavailable"},
+		"it gets no recovery member":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), blocked(v1beta2.ReasonPodRejected)}, "Restoring: wait PodRejected"},
+		"it is blocked":                             {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), blocked("Other")}, "Restoring: wait Filling"},
+		"it gets none later":                        {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonPodRejected)}, "Starting: wait PodRejected"},
+		"an old member may run":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), blocked(v1beta2.ReasonOldMemberMayRun)}, "Starting: wait OldMemberMayRun"},
+		"it starts":                                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Revision: 1042})}, "Starting: wait Filling"},
+		"it is corrupt now":                         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Restoring: rejected Corrupt"},
+		"the recovery is cancelled":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}}), rejectedBefore}, "Restoring: cancelRecovery wait Filling"},
+		"cancelled, waits for the cluster":          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), rejectedBefore}, "Restoring: wait Filling"},
+		"cancelled and abandoned":                   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), rejectedBefore}, "Restoring: record false Corrupt"},
+		"abandoned by the cluster":                  {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned)}, "Restoring: record false Abandoned"},
+		"no way back":                               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover)}, "Starting: wait Cutover"},
+		"paused while it is filled":                 {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), paused}, "Restoring: wait ClusterPaused"},
+		"it is filled again, and cannot be fetched": {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), filled(RecoveryMember{Failing: &Wait{Reason: "StoreUnavailable", Message: "x"}})}, "Starting: wait StoreUnavailable"},
+		"it is filled again, and corrupt now":       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Starting: wait Corrupt"},
+		"the same, and paused":                      {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), paused, filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "flipped"}})}, "Starting: wait ClusterPaused"},
+		"it was filled again":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), filled(RecoveryMember{Revision: 1042})}, "Starting: wait Cutover"},
+		"a published member restarts":               {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning), filled(RecoveryMember{Failing: &Wait{Reason: "RecoveryMemberNotStarted", Message: "x"}})}, "Starting: wait Cleaning"},
+		"paused in the cutover":                     {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), paused}, "Starting: wait ClusterPaused"},
+		"it proves itself":                          {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCleaning)}, "Starting: wait Cleaning"},
+		"it has":                                    {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded)}, "Restoring: record true Restored"},
+		"it was lost at once":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded, func(r *v1beta2.RecoveryStatus) { r.Message = "lost" })}, "Restoring: record false NotProved"},
+		"the request is missing":                    {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring)}, "Restoring: wait RecoveryNotReported"},
+		"the request is missing for a while":        {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(lostGrace - time.Second)}, "Restoring: wait RecoveryNotReported"},
+		"the request no longer exists":              {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(lostGrace)}, "Restoring: record false RecoveryLost"},
+		"the request is back":                       {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseCutover), missingSince(lostGrace)}, "Starting: wait Cutover"},
+		"the record has the request alone":          {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), missingSince(time.Hour), blocked(v1beta2.ReasonWaitingForRestore)}, "Verifying: verify 1 of bucket/key against " + target},
+		"the cluster is deleted":                    {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), terminating}, "Starting: record false ClusterDeleted"},
+		"a user cancels it":                         {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling, cancelledAlready), filled(RecoveryMember{Rejected: &Wait{Reason: "Corrupt", Message: "x"}})}, "Restoring: wait Filling"},
+		"not verified is no rejection":              {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseAbandoned), untrue(ConditionVerified)}, "Restoring: record false Abandoned"},
+		"Jobs stay until the status records them":   {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseSucceeded), checked(1, good()), func(o *Observed) { o.Restore.Status.Revision = 42 }}, "Restoring: record true Restored"},
+		"a Job that goes, goes once":                {[]func(*Observed){held, recovery(v1beta2.RecoveryPhaseFilling), checked(1, nil, going)}, "Restoring: wait Filling"},
 		"a Job that is being deleted is not deleted again when the restore has ended": {[]func(*Observed){in(v1beta2.RestorePhaseSucceeded), checked(1, good(), going)}, "Succeeded:"},
 		"no Job runs after the end":    {[]func(*Observed){in(v1beta2.RestorePhaseFailed), checked(1, nil)}, "Failed: without j1"},
 		"the cluster no longer exists": {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), homeless}, "Starting: record false ClusterDeleted"},
@@ -428,5 +433,24 @@ func TestStatusOfARejection(t *testing.T) {
 	if status.Phase != v1beta2.RestorePhaseFailed || status.Succeeded || status.Reason != "because" || status.CompletionTime == nil ||
 		verified == nil || verified.Status != metav1.ConditionFalse || succeeded == nil || succeeded.Reason != "Unsupported" {
 		t.Errorf("status %+v", status)
+	}
+}
+
+// TestCutoverSaysHowItEnds: a recovery member that has lost its data and cannot be filled again is no reason to wait for
+// ever. One that has data keeps it.
+func TestCutoverSaysHowItEnds(t *testing.T) {
+	t.Parallel()
+	failing := &Wait{Reason: "StoreUnavailable", Message: "no route."}
+	for name, test := range map[string]struct {
+		member RecoveryMember
+		want   string
+	}{
+		"without data": {RecoveryMember{Failing: failing}, "no route; if the recovery member cannot be filled again, delete EtcdRestore r, which abandons the restore"},
+		"with data":    {RecoveryMember{Failing: failing, Revision: 7}, "no route."},
+	} {
+		plan := Decide(observed(held, recovery(v1beta2.RecoveryPhaseCutover), filled(test.member)))
+		if plan.Wait == nil || plan.Wait.Message != test.want {
+			t.Errorf("%s: %+v, want %q", name, plan.Wait, test.want)
+		}
 	}
 }
