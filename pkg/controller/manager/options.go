@@ -121,7 +121,7 @@ func (o *Options) AddFlags(fs *pflag.FlagSet) {
 	fs.IntVar(&o.MaxBackups, "max-concurrent-backups", o.MaxBackups, "how many backups run at the same time, over all clusters; at most half of them in one namespace, unless --namespace is set, and never more than one of a cluster")
 	fs.StringVar(&o.StorageService, "storage-service", o.StorageService, "headless Service of the etcd that stores the objects of the API servers, in the namespace of the controller's own pod. If set, the controller issues and renews the certificates of that etcd, in Secrets whose names begin with its name.")
 	fs.StringVar(&o.StorageEmbeddedService, "storage-embedded-service", o.StorageEmbeddedService, "Service of the only API server, if that stores the objects in an etcd of its own process (--embedded-etcd-dir) and serves backups of it on port 2379 of this Service. The value of --storage-service is then the name of that etcd, and there is no such Service.")
-	fs.StringVar(&o.StorageBackupPVC, "storage-backup-pvc", o.StorageBackupPVC, "PVC in the namespace of the controller's own pod for backups of the etcd of --storage-service. If set, the controller creates an EtcdBackup with the name of that Service once. Afterwards it changes only endpoints that it has written itself, when the objects move between one API server and several.")
+	fs.StringVar(&o.StorageBackupPVC, "storage-backup-pvc", o.StorageBackupPVC, "PVC in the namespace of the controller's own pod for backups of the etcd of --storage-service. If set, the controller creates an EtcdBackup with the name of that Service once. Afterwards it changes only endpoints that it has written itself, when the objects move between one API server and several, and the annotation of --cluster-wide. With --namespace it needs the namespace of the pod. Of several controllers, one has this flag.")
 	fs.StringVar(&o.ListenAddress, "listen-addr", o.ListenAddress, "address that serves /healthz and /readyz, and /metrics without --secure-metrics-addr")
 	fs.StringVar(&o.SecureMetricsAddress, "secure-metrics-addr", o.SecureMetricsAddress, "address that serves /metrics over TLS, to users that have the right to get this path; empty: /metrics is served at --listen-addr, without TLS and to everyone")
 	fs.StringVar(&o.TLSCertFile, "tls-cert-file", o.TLSCertFile, "certificate of --secure-metrics-addr; empty: one that is issued at each start")
@@ -154,14 +154,8 @@ func (o *Options) Complete() error {
 		o.LeaseNamespace = cmp.Or(o.podNamespace, defaultNamespace)
 	}
 	o.LeaseName = cmp.Or(o.LeaseName, o.scope().leaseName())
-	if o.StorageService != "" && o.podNamespace == "" {
-		return fmt.Errorf("--storage-service needs the namespace of the pod: set the variable %s from metadata.namespace", envPodNamespace)
-	}
-	if o.StorageBackupPVC != "" && o.StorageService == "" {
-		return errors.New("--storage-backup-pvc needs --storage-service, the etcd to back up")
-	}
-	if o.StorageEmbeddedService != "" && o.StorageService == "" {
-		return errors.New("--storage-embedded-service needs --storage-service, the name of the Secrets and of the EtcdBackup")
+	if err := o.checkStorage(); err != nil {
+		return err
 	}
 	if err := o.checkPlatform(); err != nil {
 		return err
@@ -176,6 +170,23 @@ func (o *Options) Complete() error {
 		o.Identity = host + "_" + cmp.Or(os.Getenv(envPodUID), string(uuid.NewUUID()))
 	}
 	return nil
+}
+
+// checkStorage checks the flags of the etcd that stores the objects.
+func (o *Options) checkStorage() error {
+	switch {
+	case o.StorageService != "" && o.podNamespace == "":
+		return fmt.Errorf("--storage-service needs the namespace of the pod: set the variable %s from metadata.namespace", envPodNamespace)
+	case o.StorageBackupPVC != "" && o.StorageService == "":
+		return errors.New("--storage-backup-pvc needs --storage-service, the etcd to back up")
+	case o.StorageEmbeddedService != "" && o.StorageService == "":
+		return errors.New("--storage-embedded-service needs --storage-service, the name of the Secrets and of the EtcdBackup")
+	case o.StorageBackupPVC != "" && !o.scope().includes(o.storageBackup()):
+		return fmt.Errorf("--storage-backup-pvc creates an EtcdBackup in namespace %s, and with --namespace=%s this controller would not carry it out. "+
+			"Remove --storage-backup-pvc here, and give it to a controller of namespace %s, of all clusters, or of those that are marked as clusterwide", o.podNamespace, o.Namespace, o.podNamespace)
+	default:
+		return nil
+	}
 }
 
 // IsResponsible says whether a controller with these options looks after an object now. A lease in the namespace of

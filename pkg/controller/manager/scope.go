@@ -5,6 +5,7 @@ package manager
 
 import (
 	"fmt"
+	"maps"
 	"sync/atomic"
 
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
@@ -54,6 +55,24 @@ func (s scope) includes(object metav1.Object) bool {
 	default:
 		return true
 	}
+}
+
+// mark gives an object the annotation with which a controller of this scope looks after it. One that looks after all
+// objects leaves it as it is.
+func (s scope) mark(object metav1.Object) {
+	annotations := maps.Clone(object.GetAnnotations())
+	switch s.kind {
+	case scopeNamespace:
+		delete(annotations, ScopeAnnotation)
+	case scopeClusterWide:
+		if annotations == nil {
+			annotations = map[string]string{}
+		}
+		annotations[ScopeAnnotation] = ScopeClusterWide
+	default:
+		return
+	}
+	object.SetAnnotations(annotations)
 }
 
 // takenNamespaces are those whose clusters other controllers look after. Its methods may be called at the same time.

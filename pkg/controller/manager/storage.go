@@ -38,11 +38,13 @@ const (
 	// storageBackupRetry follows an attempt to create the EtcdBackup that failed: the API servers
 	// start after their storage, and that starts after the controller has issued its certificates.
 	storageBackupRetry = 5 * time.Second
-	// storageBackupSchedule and storageBackupsKept are a day of backups. The interval is how long a
-	// new EtcdCluster is at risk if the storage is lost. The first backup is due at once: it binds the
-	// PVC, for which helm install --wait waits.
+	// storageBackupSchedule is how long a new EtcdCluster is at risk if the storage is lost. The first backup is due at
+	// once: it binds the PVC, for which helm install --wait waits.
 	storageBackupSchedule = "@every 30m"
-	storageBackupsKept    = 48
+	// storageBackupsKept is how many fit into the PVC of 4Gi, beside the one that is being made, if one namespace stores
+	// as much as its limits allow. A backup is as large as the database: tenants choose what is in it, so compression
+	// bounds nothing.
+	storageBackupsKept = 12
 )
 
 // errStorageNotUsed means that the API servers do not use the storage of this controller's flags. The API servers of an
@@ -74,7 +76,7 @@ func (o *Options) isOtherStorage(endpoints []string) bool {
 
 // storageBackup returns the EtcdBackup of the etcd that stores the objects of the API servers.
 func (o *Options) storageBackup() *v1beta2.EtcdBackup {
-	return &v1beta2.EtcdBackup{
+	backup := &v1beta2.EtcdBackup{
 		ObjectMeta: metav1.ObjectMeta{Namespace: o.podNamespace, Name: o.StorageService},
 		Spec: v1beta2.BackupSpec{
 			EtcdEndpoints:   o.storageEndpoints(o.StorageEmbeddedService),
@@ -86,6 +88,8 @@ func (o *Options) storageBackup() *v1beta2.EtcdBackup {
 			BackupPolicy: &v1beta2.BackupPolicy{Schedule: storageBackupSchedule, MaxBackups: storageBackupsKept},
 		},
 	}
+	o.scope().mark(backup)
+	return backup
 }
 
 // isStorageUsed returns nil if every API server that is ready stores its objects in the storage of the flags.
@@ -147,7 +151,8 @@ func ensureStorageBackup(ctx context.Context, kube kubernetes.Interface, etcd ve
 }
 
 // tryStorageBackup creates the EtcdBackup, or follows the objects to another kind of installation. It does so only while
-// the API servers use the storage.
+// the API servers use the storage. An EtcdBackup that was created with other flags gets the mark of these, or no
+// controller would carry it out.
 func (o *Options) tryStorageBackup(ctx context.Context, kube kubernetes.Interface, etcd versioned.Interface, backup *v1beta2.EtcdBackup) error {
 	logger := klog.FromContext(ctx)
 	apiServers, err := kube.CoreV1().Pods(o.podNamespace).List(ctx, metav1.ListOptions{LabelSelector: apiServerPods})
@@ -167,13 +172,21 @@ func (o *Options) tryStorageBackup(ctx context.Context, kube kubernetes.Interfac
 		return err
 	}
 	existing, err := backups.Get(ctx, backup.Name, metav1.GetOptions{})
-	if err != nil || !o.isOtherStorage(existing.Spec.EtcdEndpoints) {
+	if err != nil {
 		return err
 	}
-	existing.Spec.EtcdEndpoints = backup.Spec.EtcdEndpoints
+	moved, outside := o.isOtherStorage(existing.Spec.EtcdEndpoints), !o.scope().includes(existing)
+	if !moved && !outside {
+		return nil
+	}
+	if moved {
+		existing.Spec.EtcdEndpoints = backup.Spec.EtcdEndpoints
+	}
+	o.scope().mark(existing)
 	if _, err := backups.Update(ctx, existing, metav1.UpdateOptions{}); err != nil {
 		return err
 	}
-	logger.Info("EtcdBackup of the storage follows the objects to their new storage", "backup", klog.KObj(backup), "endpoints", backup.Spec.EtcdEndpoints)
+	logger.Info("EtcdBackup of the storage follows the objects to their new storage, or the flags of this controller", "backup", klog.KObj(backup),
+		"endpoints", existing.Spec.EtcdEndpoints, "scope", o.scope().String())
 	return nil
 }

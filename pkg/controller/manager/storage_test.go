@@ -8,6 +8,7 @@ import (
 	"errors"
 	"reflect"
 	"slices"
+	"strings"
 	"testing"
 	"time"
 
@@ -189,6 +190,78 @@ func TestStorageBackupFollowsTheObjects(t *testing.T) {
 		if got := read().Spec.EtcdEndpoints; !slices.Equal(got, mine) {
 			t.Errorf("the endpoints of a person became %v", got)
 		}
+	}
+}
+
+// TestStorageBackupHasAController: a controller carries out the EtcdBackup that it has created, whatever its scope was when
+// the EtcdBackup was created.
+func TestStorageBackupHasAController(t *testing.T) {
+	t.Parallel()
+	scoped := func(edit func(*Options)) *Options {
+		o := storageOptions()
+		edit(o)
+		return o
+	}
+	all, wide := storageOptions(), scoped(func(o *Options) { o.ClusterWide = true })
+	own := scoped(func(o *Options) { o.Namespace = o.podNamespace })
+	for name, test := range map[string]struct{ before, now *Options }{
+		"all clusters":                        {nil, all},
+		"marked clusters":                     {nil, wide},
+		"namespace of the controller":         {nil, own},
+		"marked clusters after all":           {all, wide},
+		"all clusters after marked":           {wide, all},
+		"namespace after marked clusters":     {wide, own},
+		"marked clusters after the namespace": {own, wide},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			etcd, clock := fake.NewSimpleClientset(), clocktesting.NewFakeClock(time.Now())
+			for _, o := range []*Options{test.before, test.now} {
+				if o != nil {
+					ensureStorageBackup(t.Context(), servedFrom(o), etcd, o, clock)
+				}
+			}
+			backup, err := etcd.EtcdV1beta2().EtcdBackups("ns").Get(t.Context(), "storage", metav1.GetOptions{})
+			if err != nil {
+				t.Fatal(err)
+			}
+			if !test.now.scope().includes(backup) {
+				t.Errorf("no controller carries out the EtcdBackup with the annotations %v", backup.Annotations)
+			}
+		})
+	}
+}
+
+// TestStorageBackupOfAnotherNamespaceIsRejected: a controller of another namespace never sees the EtcdBackup.
+func TestStorageBackupOfAnotherNamespaceIsRejected(t *testing.T) {
+	t.Setenv(envPodNamespace, "ns")
+	for name, test := range map[string]struct {
+		edit     func(*Options)
+		rejected bool
+	}{
+		"all clusters":             {func(*Options) {}, false},
+		"marked clusters":          {func(o *Options) { o.ClusterWide = true }, false},
+		"namespace of the pod":     {func(o *Options) { o.Namespace = "ns" }, false},
+		"another namespace":        {func(o *Options) { o.Namespace = "team-a" }, true},
+		"another without a backup": {func(o *Options) { o.Namespace, o.StorageBackupPVC = "team-a", "" }, false},
+	} {
+		o := NewOptions()
+		o.StorageService, o.StorageBackupPVC = "storage", "backups"
+		test.edit(o)
+		if err := o.Complete(); (err != nil) != test.rejected || err != nil && !strings.Contains(err.Error(), "Remove --storage-backup-pvc") {
+			t.Errorf("%s: %v, want it rejected: %t", name, err, test.rejected)
+		}
+	}
+}
+
+// TestStorageBackupsFit: one namespace whose objects take what its limits allow leaves space on the PVC of 4Gi for the
+// backup that is being made.
+func TestStorageBackupsFit(t *testing.T) {
+	t.Parallel()
+	const pvc, perNamespace = 4 << 30, 3 * 4 * 16 << 20 // three kinds, four budgets each
+	const written = 2 * 16 << 20                        // between two compactions
+	if needed := (storageBackupsKept + 1) * (perNamespace + written); needed > pvc {
+		t.Errorf("%d backups and one that is being made take %d MiB, and the PVC has %d MiB", storageBackupsKept, needed>>20, pvc>>20)
 	}
 }
 
