@@ -19,8 +19,9 @@ import (
 // errStorageFull is what a client gets while the storage takes no writes.
 var errStorageFull = &apierrors.StatusError{ErrStatus: metav1.Status{
 	Status: metav1.StatusFailure, Code: http.StatusInsufficientStorage, Reason: "StorageFull",
-	Message: "the storage of the etcd-operator API server is full, so objects cannot be created or changed; delete objects, " +
-		"or enlarge the volume of the API server. Etcd clusters go on without this",
+	Message: "the storage of the etcd-operator API server is full, so objects cannot be created or changed. " +
+		"Delete EtcdBackups that are not needed and EtcdRestores that have ended, or enlarge the volume of the API server. " +
+		"EtcdClusters and namespaces are deleted only once there is space. Etcd clusters go on without this",
 }}
 
 // withSpace rejects requests that create or change objects while the storage is full. Requests to

@@ -43,7 +43,7 @@ func TestFullStorageRejectsWrites(t *testing.T) {
 			} else if rejected {
 				status := metav1.Status{}
 				if err := json.Unmarshal(response.Body.Bytes(), &status); err != nil || response.Code != http.StatusInsufficientStorage ||
-					!strings.Contains(status.Message, "enlarge the volume") {
+					!strings.Contains(status.Message, "Delete EtcdBackups") || !strings.Contains(status.Message, "enlarge the volume") {
 					t.Errorf("%s: status %d, %s", verb, response.Code, response.Body)
 				}
 			}
