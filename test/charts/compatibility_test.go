@@ -27,7 +27,7 @@ func installations(t *testing.T) []release {
 commonLabels: {team: data}
 imagePullSecrets: [{name: pull}]
 apiserver: {audit: true, hostNetwork: true, extraArgs: [--v=4], extraEnv: [{name: A, value: b}]}
-controller: {watchNamespace: ns}
+controller: {watchNamespace: etcd-operator-system}
 rbac: {readTLSSecrets: true, policyParameters: true}
 existingEtcd: {allowed: false}
 networkPolicy: {enabled: true, apiserverEgress: [{ports: [{port: 2379}]}]}

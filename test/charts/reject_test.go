@@ -39,6 +39,7 @@ func TestRejectedValues(t *testing.T) {
 			"apiserver: {extraEnv: [{value: a}]}":                "/apiserver/extraEnv/0': missing property 'name'",
 			"apiserver: {resources: {limit: {}}}":                "/apiserver/resources': additional properties 'limit'",
 			"controller: {watchNamespace: a, clusterWide: true}": "controller.watchNamespace and controller.clusterWide are both set",
+			"controller: {watchNamespace: ns}":                   "apiserver.storage.embedded.backup.enabled is true: no controller would make the backups",
 			"controller: {watchNamespace: 'A B'}":                "/controller/watchNamespace",
 			"controller: {maxConcurrentBackups: 0}":              "/controller/maxConcurrentBackups",
 			"prometheusRule: {enabled: true, disabled: [None]}":  "prometheusRule.disabled names the alert None",

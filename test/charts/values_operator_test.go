@@ -262,7 +262,7 @@ func controllerValues() valueCase {
 	const arg = inContainer + "args.0"
 	return valueCase{
 		"controller.replicas":       {{set: "controller: {replicas: 2}", object: controller, field: "spec.replicas", want: "2"}},
-		"controller.watchNamespace": {{set: "controller: {watchNamespace: ns}", object: controller, field: arg, want: "--namespace=ns"}},
+		"controller.watchNamespace": {{base: "apiserver: {storage: {embedded: {backup: {enabled: false}}}}", set: "controller: {watchNamespace: ns}", object: controller, field: arg, want: "--namespace=ns"}},
 		"controller.clusterWide":    {{set: "controller: {clusterWide: true}", object: controller, field: arg, want: "--cluster-wide"}},
 		"controller.maxConcurrentBackups": {{set: "controller: {maxConcurrentBackups: 3}", object: controller, field: arg,
 			want: "--max-concurrent-backups=3"}},

@@ -73,6 +73,11 @@ node that is lost, which is replaced after half a minute then. */}}
 {{- if and .Values.controller.watchNamespace .Values.controller.clusterWide }}
 {{- fail "controller.watchNamespace and controller.clusterWide are both set: a controller looks after one namespace or after all. Set one of them" }}
 {{- end }}
+{{- $watched := .Values.controller.watchNamespace -}}
+{{- $kept := get $server.storage $server.storage.type -}}
+{{- if and $watched (ne $watched .Release.Namespace) (not $external) $kept.backup.enabled }}
+{{- printf "controller.watchNamespace is %s, and apiserver.storage.%s.backup.enabled is true: no controller would make the backups of the objects, which are in namespace %s. Set backup.enabled to false and back the objects up yourself, or watch namespace %s or all namespaces" $watched $server.storage.type .Release.Namespace .Release.Namespace | fail }}
+{{- end }}
 {{- $serving := $server.servingCertificate -}}
 {{- $injected := keys .Values.apiService.annotations | join "," | contains "cert-manager.io/inject-" -}}
 {{- /* Former API servers write their own CA until they end, so something must write the new CA again. */}}
