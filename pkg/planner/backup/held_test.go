@@ -106,7 +106,7 @@ func TestHeld(t *testing.T) {
 		"a restore of a clock that was ahead": {spec: named("x", nil), want: "1 2 3 4", clock: map[int64]float64{1: 1020, 2: 1021, 3: 1022, 4: 1023, 5: 1030}, restored: []float64{998}, recovery: &v1beta2.RecoveryStatus{
 			Trigger: v1beta2.RecoveryTriggerRestore, Phase: v1beta2.RecoveryPhaseSucceeded, RequestedAt: hours(1024), CompletionTime: ptr.To(hours(1025)),
 		}},
-		"more restores than the status names": {spec: named("x", nil), want: "4", clock: map[int64]float64{4: 970, 5: 999.5}, restored: many},
+		"more restores than the status names":            {spec: named("x", nil), want: "4", clock: map[int64]float64{4: 970, 5: 999.5}, restored: many},
 		"a restore of long ago":                          {spec: named("x", nil), clock: late, restored: []float64{4}},
 		"a restore every night: each for a week":         {spec: named("x", nil), want: "4", clock: map[int64]float64{4: 900, 5: 999.5}, restored: []float64{999, 975, 800}},
 		"the first restore that followed it counts only": {spec: named("x", nil), clock: late, restored: []float64{999, 4}},
