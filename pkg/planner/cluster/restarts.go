@@ -36,7 +36,7 @@ func isRestarting(o *Observed, m *Member) bool {
 // hasJustStarted is true for a member that serves, and whose container started a moment ago: its pod becomes ready soon.
 func hasJustStarted(o *Observed, m *Member) bool {
 	pod := podByName(o.Pods, m.Name)
-	return m.Health == Healthy && !isGone(pod) && pod.Running && !pod.Started.IsZero() && o.Now.Sub(pod.Started) < settledAfter
+	return m.Health == Healthy && !isGone(pod) && pod.Running && !pod.Started.IsZero() && o.Now.Sub(pod.Started).Abs() < settledAfter
 }
 
 // runsOther is true if etcd says another version than its pod was made for.

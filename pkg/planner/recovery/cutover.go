@@ -88,7 +88,7 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	if why := in.whyComeBack(r); why != "" {
 		return in.abandon(r, why)
 	}
-	if in.RestoreOver && in.isEmpty(r) {
+	if in.RestoreOver && in.isEmpty(r) && in.remain(r) {
 		return in.endUnpublished(r, "recovery member "+r.RecoveryMember+" has lost its data before it was published to clients, and EtcdRestore "+r.Source.Restore+" no longer exists or has ended")
 	}
 	switch {
@@ -155,7 +155,7 @@ func (in *Input) lookAfterOldMembers(r *v1beta2.RecoveryStatus, d Decision) Deci
 		d.Step = ReviveOldMembers{Except: r.Source.PVC}
 		return d
 	case in.respondingMember() == "":
-		if in.isEmpty(r) {
+		if in.isEmpty(r) && in.remain(r) {
 			d.Wait.Remedy += " If the recovery member cannot be filled again, delete EtcdRestore " + r.Source.Restore + ": the restore is abandoned, and old members start again on their PVCs."
 		}
 		return d
@@ -230,6 +230,12 @@ func (in *Input) isEmpty(r *v1beta2.RecoveryStatus) bool {
 		return false
 	}
 	return p == nil || in.RecoveryMember.Hidden && !p.HasRun && !in.RecoveryMember.Serves
+}
+
+// remain is true if a pod or a PVC of an old member is left. Without any, the recovery member that is filled is all that
+// the cluster has.
+func (in *Input) remain(r *v1beta2.RecoveryStatus) bool {
+	return slices.ContainsFunc(in.Facts.Remains(), func(name string) bool { return name != r.RecoveryMember })
 }
 
 // endUnpublished ends a recovery whose recovery member no client has reached. In the cutover a recovery member that is not

@@ -54,6 +54,7 @@ func TestCutOver(t *testing.T) {
 // ends it while the recovery member has no data and no client has reached it.
 func TestUnfilledRestoreEnds(t *testing.T) {
 	const fills, waits = "Fill " + recoveryMember, "wait WaitingForRecoveryMember"
+	const left = "a:nopod,claim b:nopod c:nopod"
 	const isLost = "Record Abandoned gone " + recoveryMember
 	hasRun := func(m *RecoveryMember) { m.Pod.HasRun = true }
 	hasPVC := func(m *RecoveryMember) { m.HasPVC = true }
@@ -62,12 +63,14 @@ func TestUnfilledRestoreEnds(t *testing.T) {
 		return edits(recorded(cutover, restores), memberPod("", append(edit, crashes)...), restoreOver)
 	}
 	checkDecisions(t, []decision{
-		{"its pod never fills its directory", nothing, ends(), "Abandon"},
-		{"its pod never fills its second PVC", nothing, append(ends(isUnfilled), persist), "Abandon"},
-		{"its pod is lost", nothing, edits(recorded(cutover, restores), restoreOver), isLost},
-		{"its pod is lost, and its second PVC is empty", nothing, edits(persist, recorded(cutover, restores), hidden, unfilled, recoveryPVC, restoreOver), "Abandon"},
+		{"its pod never fills its directory", left, ends(), "Abandon"},
+		{"its pod never fills its second PVC", left, append(ends(isUnfilled), persist), "Abandon"},
+		{"its pod is lost", left, edits(recorded(cutover, restores), restoreOver), isLost},
+		{"its pod is lost, and its second PVC is empty", left, edits(persist, recorded(cutover, restores), hidden, unfilled, recoveryPVC, restoreOver), "Abandon"},
 		{"an old member exists that does not respond", "a:down,claim b:nopod c:nopod", ends(isUnfilled), "Abandon"},
-		{"its pod is deleted before it has run", nothing, ends(terminating), "Abandon"},
+		{"its pod is deleted before it has run", left, ends(terminating), "Abandon"},
+		{"not if no old member is left: it is all that the cluster has", nothing, ends(), waits},
+		{"not if its pod is lost and no old member is left", nothing, edits(recorded(cutover, restores), restoreOver), fills},
 		{"not while an EtcdRestore wants it", nothing, edits(recorded(cutover, restores), memberPod("", crashes)), waits},
 		{"not if its pod is lost while an EtcdRestore wants it", nothing, edits(recorded(cutover, restores)), fills},
 		{"not while etcd runs", nothing, edits(recorded(cutover, restores), memberPod("", hasRun), restoreOver), waits},
@@ -86,7 +89,7 @@ func TestUnfilledRestoreEnds(t *testing.T) {
 		"with data":    {edits(recorded(cutover, restores), memberPod("", crashes, hasRun)), false},
 		"a recovery":   {edits(recorded(cutover), memberPod("", crashes)), false},
 	} {
-		d, _ := Decide(input(t, nothing, test.edits...))
+		d, _ := Decide(input(t, left, test.edits...))
 		if d.Wait == nil || strings.Contains(d.Wait.Remedy, remedy) != test.want {
 			t.Errorf("%s: the remedy names the EtcdRestore: %t wanted, %+v", name, test.want, d.Wait)
 		}

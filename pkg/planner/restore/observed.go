@@ -80,6 +80,8 @@ type RecoveryMember struct {
 	Failing *Wait
 	// Revision of the restored key space, with the bump; 0 until it is known.
 	Revision int64
+	// Fills is true if its pod fills it. The next pod of one with a PVC only starts on what the PVC has.
+	Fills bool
 }
 
 // hasEnded is true once nothing more is done for the restore.

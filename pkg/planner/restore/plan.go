@@ -224,7 +224,7 @@ func (o *Observed) failingAgain(r *v1beta2.RecoveryStatus) *Wait {
 		return nil
 	}
 	why := cmp.Or(o.RecoveryMember.Rejected, o.RecoveryMember.Failing)
-	if why == nil || o.RecoveryMember.Revision > 0 {
+	if why == nil || o.RecoveryMember.Revision > 0 || !o.RecoveryMember.Fills {
 		return why
 	}
 	return &Wait{Reason: why.Reason, Message: fmt.Sprintf("%s; if the recovery member cannot be filled again, delete EtcdRestore %s, which abandons the restore",

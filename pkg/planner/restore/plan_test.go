@@ -445,8 +445,9 @@ func TestCutoverSaysHowItEnds(t *testing.T) {
 		member RecoveryMember
 		want   string
 	}{
-		"without data": {RecoveryMember{Failing: failing}, "no route; if the recovery member cannot be filled again, delete EtcdRestore r, which abandons the restore"},
-		"with data":    {RecoveryMember{Failing: failing, Revision: 7}, "no route."},
+		"without data": {RecoveryMember{Failing: failing, Fills: true}, "no route; if the recovery member cannot be filled again, delete EtcdRestore r, which abandons the restore"},
+		"with data":    {RecoveryMember{Failing: failing, Fills: true, Revision: 7}, "no route."},
+		"on its PVC":   {RecoveryMember{Failing: failing}, "no route."},
 	} {
 		plan := Decide(observed(held, recovery(v1beta2.RecoveryPhaseCutover), filled(test.member)))
 		if plan.Wait == nil || plan.Wait.Message != test.want {

@@ -159,9 +159,10 @@ func (s *RestoreStatus) LacksPreRestoreBackup(now time.Time) bool {
 }
 
 // HasPreRestoreBackup is true if a fresh pre-restore backup that a quorum confirmed has the data that is replaced now. One
-// that a user does without has it not, even if an earlier one is fresh: the restore required another.
+// that a user does without has it not, even if an earlier one is fresh: the restore required another. Nor has one that a clock
+// of the future has dated: the members may have accepted writes for as long since.
 func (s *RestoreStatus) HasPreRestoreBackup(now time.Time) bool {
-	return s.PreRestoreBackup.IsFresh(now) && !s.PreRestoreBackup.Unconfirmed && !meta.IsStatusConditionFalse(s.Conditions, preRestoreBackupRequired)
+	return s.PreRestoreBackup.IsFresh(now) && s.PreRestoreBackup.Time.Sub(now) <= MaxPreRestoreBackupAge && !s.PreRestoreBackup.Unconfirmed && !meta.IsStatusConditionFalse(s.Conditions, preRestoreBackupRequired)
 }
 
 // PreRestoreBackup is a backup of the data that a restore in place has replaced.
