@@ -387,11 +387,12 @@ func TestPreRestoreBackupHasTheData(t *testing.T) {
 		edits []func(*Observed)
 		want  bool
 	}{
-		"fresh":                        {[]func(*Observed){uncopied, copied(epoch), serves}, true},
-		"none":                         {[]func(*Observed){uncopied, serves}, false},
-		"a user has suspended it":      {[]func(*Observed){uncopied, suspended, serves}, false},
-		"too old":                      {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour)), serves}, false},
-		"of a member without a quorum": {[]func(*Observed){uncopied, copiedUnconfirmed, serves}, false},
+		"fresh":                          {[]func(*Observed){uncopied, copied(epoch), serves}, true},
+		"none":                           {[]func(*Observed){uncopied, serves}, false},
+		"a user has suspended it":        {[]func(*Observed){uncopied, suspended, serves}, false},
+		"too old":                        {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour)), serves}, false},
+		"dated by a clock of the future": {[]func(*Observed){uncopied, copied(epoch.Add(24 * time.Hour)), serves}, false},
+		"of a member without a quorum":   {[]func(*Observed){uncopied, copiedUnconfirmed, serves}, false},
 		"of a member without a quorum, and a user has suspended the next":      {[]func(*Observed){uncopied, copiedUnconfirmed, suspended, serves, quorumLostIs(corev1.ConditionFalse)}, false},
 		"of an earlier cluster, and a user has suspended that of this cluster": {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second)), suspended, serves}, false},
 	} {
