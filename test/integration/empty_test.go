@@ -66,7 +66,7 @@ func mustNotServe(t *testing.T, storage []string) {
 		_ = rejected.Stop(syscall.SIGKILL, testPatience)
 		t.Fatalf("it serves from an empty storage:\n%s", rejected.Tail())
 	}
-	if said := rejected.Tail(); rejected.Err() == nil || !strings.Contains(said, "the storage is empty") || !strings.Contains(said, "--allow-empty-storage") {
+	if said := rejected.Tail(); rejected.Err() == nil || !strings.Contains(said, "no API server has used this storage") || !strings.Contains(said, "--allow-empty-storage") {
 		t.Errorf("it ended with %v and said\n%s", rejected.Err(), said)
 	}
 }
