@@ -89,6 +89,7 @@ func TestSchedulesThatFailed(t *testing.T) {
 		63037077: "a member was removed while the container of the next one had just restarted with another image",
 		63029889: "a record was lost while a restore waited, whose next attempt met the old member again",
 		63031961: "a container was to restart with another image as soon as its node was reached again, and its pod was changed before",
+		63039859: "the disk of a voter of 3.3 was emptied before any controller had seen it start",
 		63002183: "all certificates were lost after the pods were created and before their containers started",
 		61001929: "all certificates were lost with their CA while only a recovery member served, which no client had seen",
 		117:      "the recovery member lost its volume right after it had taken over",

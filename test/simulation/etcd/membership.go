@@ -59,6 +59,8 @@ type Peer struct {
 	Name    string
 	Url     string
 	Learner bool
+	// Promoted is true for a voter that began as a learner. Etcd 3.3 has none.
+	Promoted bool
 	// Since is the lowest version of the members when this member was added. Until this member
 	// has started, etcd does not raise the version of the cluster: that takes a response from
 	// every member.
@@ -90,6 +92,12 @@ func (m *Membership) ByURL(url string) *Peer {
 		}
 	}
 	return nil
+}
+
+// IsPromoted is true if the list has a voter with an ID that began as a learner.
+func (m *Membership) IsPromoted(id uint64) bool {
+	p := m.Find(id)
+	return p != nil && p.Promoted
 }
 
 // IsVoter is true if the list has a voter with an ID.
@@ -142,7 +150,7 @@ func (m *Membership) apply(e *Entry) *Membership {
 			return 1
 		})
 	case e.Kind == entryPromote && i >= 0:
-		next.Peers[i].Learner = false
+		next.Peers[i].Learner, next.Peers[i].Promoted = false, true
 	case e.Kind == entryPublish && i >= 0:
 		next.Peers[i].Name = e.member.Name
 	case e.Kind == entryRemove && i >= 0:

@@ -40,7 +40,8 @@ func (w *World) destroyAll() {
 
 // wipe empties the data directory of a member, whose container ends with that and is
 // started again. A quorum always keeps its data. With B, that may be a member that has
-// just joined and that the controller does not know yet. A learner that was promoted is known.
+// just joined and that the controller does not know yet, as each voter of etcd 3.3 does. A learner that was promoted
+// is known.
 func (w *World) wipe(e schedules.Event) {
 	pod := w.AnyPod(e.A)
 	if pod == nil || len(pod.Spec.InitContainers) > 0 && pod.Labels[resources.LabelCluster] == "" {
@@ -50,7 +51,7 @@ func (w *World) wipe(e schedules.Event) {
 	if r == nil || r.Over || dir == nil || dir.IsEmpty() || dir.Doomed {
 		return
 	}
-	promoted := pod.Labels[resources.LabelRole] == resources.RoleLearner && dir.Lineage.Members.IsVoter(dir.Id)
+	promoted := pod.Labels[resources.LabelRole] == resources.RoleLearner && dir.Lineage.Members.IsPromoted(dir.Id)
 	if e.B == 0 && resources.MayFill(pod) && !promoted {
 		return
 	}
