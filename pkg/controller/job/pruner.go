@@ -5,6 +5,7 @@ package job
 
 import (
 	"slices"
+	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
 	corev1 "k8s.io/api/core/v1"
@@ -25,8 +26,8 @@ func PrunerOf(job *batchv1.Job) *planner.Pruner {
 }
 
 // RunningPruners returns what may still delete backups: Jobs of EtcdBackups that have not ended, and pods that have not,
-// although their Job was deleted.
-func RunningPruners(jobs []*batchv1.Job, pods []*corev1.Pod) []planner.Pruner {
+// although their Job was deleted. Nothing but a person ends the wait for a pod on a lost node, so such a pod is named.
+func RunningPruners(jobs []*batchv1.Job, pods []*corev1.Pod, now time.Time) []planner.Pruner {
 	var running []planner.Pruner
 	for _, job := range jobs {
 		if p := PrunerOf(job); p != nil && Ended(job) == nil && NewestFinished(job, PodsOf(job, pods)) == nil {
@@ -39,11 +40,20 @@ func RunningPruners(jobs []*batchv1.Job, pods []*corev1.Pod) []planner.Pruner {
 		if request == nil || owner == nil || hasEnded(pod, container) {
 			continue
 		}
-		if !slices.ContainsFunc(running, func(p planner.Pruner) bool { return p.Job == owner.Name }) {
-			running = append(running, planner.Pruner{Job: owner.Name, Request: request})
+		i := slices.IndexFunc(running, func(p planner.Pruner) bool { return p.Job == owner.Name })
+		if i < 0 {
+			i, running = len(running), append(running, planner.Pruner{Job: owner.Name, Request: request})
+		}
+		if running[i].Overdue == "" && isEndOverdue(pod, now) {
+			running[i].Overdue, running[i].Node = pod.Name, pod.Spec.NodeName
 		}
 	}
 	return running
+}
+
+// isEndOverdue is true if Kubernetes deletes a pod, and its kubelet has had its time to report the end.
+func isEndOverdue(pod *corev1.Pod, now time.Time) bool {
+	return pod.DeletionTimestamp != nil && !now.Before(pod.DeletionTimestamp.Add(reportGrace))
 }
 
 // hasEnded is true if a container of a pod cannot run any more: it is never restarted, whatever runs beside it.

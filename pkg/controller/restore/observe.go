@@ -67,7 +67,7 @@ func (r *Reconciler) observePruners(s *seen) error {
 	if err != nil {
 		return fmt.Errorf("list pods of backups from the cache: %w", err)
 	}
-	s.Pruners = job.RunningPruners(jobs, pods)
+	s.Pruners = job.RunningPruners(jobs, pods, s.Now)
 	return nil
 }
 
@@ -84,7 +84,7 @@ func (r *Reconciler) observeLive(ctx context.Context, s *seen) error {
 	if err != nil {
 		return fmt.Errorf("list pods of backups: %w", err)
 	}
-	s.Pruners = job.RunningPruners(jobs, pods)
+	s.Pruners = job.RunningPruners(jobs, pods, s.Now)
 	list, err := r.Objects.ListJobs(ctx, namespace, s.Restore.UID)
 	if err != nil {
 		return fmt.Errorf("list Jobs: %w", err)

@@ -16,6 +16,9 @@ import (
 type Pruner struct {
 	// Job is its name.
 	Job string
+	// Overdue is the pod that Kubernetes deletes, and whose node has not reported its end in time; empty if there is none. It
+	// may delete backups until it is known to have ended. Node is where it is.
+	Overdue, Node string
 	// Request of the agent, with a section prune. Its store is nil if the request cannot be read.
 	Request *agent.Request
 }

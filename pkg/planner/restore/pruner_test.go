@@ -4,6 +4,7 @@
 package restore
 
 import (
+	"strings"
 	"testing"
 
 	"k8s.io/utils/ptr"
@@ -58,5 +59,27 @@ func TestPruners(t *testing.T) {
 				t.Errorf("got %s, want %s", got, test.want)
 			}
 		})
+	}
+}
+
+// TestPrunerOnALostNode: nothing but a person ends the wait for a pod whose node does not report its end. So the message
+// says which pod that is and how it is deleted.
+func TestPrunerOnALostNode(t *testing.T) {
+	t.Parallel()
+	const remedy = "pod b9-x is being deleted, and its node n1 has not reported that it has ended. The restore continues after that. " +
+		"If the node does not come back, make sure that node n1 is off, then delete the pod: kubectl delete pod b9-x -n ns --force"
+	for name, test := range map[string]struct {
+		edit func(*job.Pruner)
+		want string
+	}{
+		"its Job ends":         {func(*job.Pruner) {}, "the controller ends that Job, and the restore continues after its pods have ended"},
+		"its end is not known": {func(p *job.Pruner) { p.Overdue, p.Node = "b9-x", "n1" }, remedy},
+	} {
+		p := job.Pruner{Job: "b9", Request: &agent.Request{Prune: &agent.Prune{}}}
+		test.edit(&p)
+		plan := Decide(observed(func(o *Observed) { o.Restore.Namespace, o.Pruners = "ns", []job.Pruner{p} }))
+		if plan.Wait == nil || plan.Wait.Reason != ReasonBackupMayBeDeleted || !strings.HasSuffix(plan.Wait.Message, "; "+test.want) {
+			t.Errorf("%s: it waits for %+v, want %q", name, plan.Wait, test.want)
+		}
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/backup"
 	"github.com/etcd-operator/etcd-operator/pkg/planner/job"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
@@ -109,7 +110,11 @@ func (o *Observed) awaitPruners(place *v1beta2.BackupPlace, j *Job) *Wait {
 	if i < 0 {
 		return nil
 	}
+	p, end := &o.Pruners[i], "the controller ends that Job, and the restore continues after its pods have ended"
+	if p.Overdue != "" {
+		end = fmt.Sprintf("%s. The restore continues after that. If the node does not come back, make sure that node %s is off, then delete the pod: kubectl delete pod %s -n %s --force",
+			diagnosis.MissingEnd(p.Overdue, p.Node), p.Node, p.Overdue, o.Restore.Namespace)
+	}
 	return &Wait{Reason: ReasonBackupMayBeDeleted, Message: fmt.Sprintf(
-		"nothing was changed: Job %s began before this EtcdRestore was created, and its retention may delete %s; the controller ends that Job, and the restore continues after its pods have ended",
-		o.Pruners[i].Job, uri)}
+		"nothing was changed: Job %s began before this EtcdRestore was created, and its retention may delete %s; %s", p.Job, uri, end)}
 }
