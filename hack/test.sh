@@ -57,7 +57,10 @@ what_failed() {
   local part
   for part in "${failures[@]}"; do
     printf '\n== %s failed\n' "$part"
-    grep -A6 '^=== FAIL' "$results/part.$part" | cut -c1-200 | tail -n 60 | grep . || tail -n 40 "$results/part.$part" | cut -c1-200
+    case $(head -n 1 "$results/part.$part") in
+      '== '*' failed') tail -n 100 "$results/part.$part" ;; # parts that ran beside the others have said it
+      *) grep -A6 '^=== FAIL' "$results/part.$part" | cut -c1-200 | tail -n 60 | grep . || tail -n 40 "$results/part.$part" | cut -c1-200 ;;
+    esac
   done
 }
 
@@ -87,7 +90,7 @@ run_verify() { hack/verify.sh; }
 run_unit() {
   hack/object-stores.sh || return
   # shellcheck disable=SC2046
-  gotest -race -timeout=30m -skip '^TestKilledAtEveryRequest$' $(unit_packages | grep -v /pkg/planner/cluster$) &&
+  gotest -race -timeout=60m -skip '^TestKilledAtEveryRequest$' $(unit_packages | grep -v /pkg/planner/cluster$) &&
     (cd hack/local && gotest ./...) && (cd hack/olm && gotest -count=1 ./...) && (cd hack/release && gotest ./...) &&
     (cd test/charts && gotest -count=1 ./...) &&
     (cd test/argocd && gotest ./...) && (cd test/prometheus && gotest ./...) && (cd test/prometheus/podmonitors && gotest ./...)
@@ -234,7 +237,9 @@ finish_beside() {
   wait "$beside" || failures+=("${beside_parts// /-}")
   beside=
   cat "$output"
-  sed '/^== times/,$d' "$output" >"$results/part.${beside_parts// /-}"
+  # Its own report says which of its parts failed, and how.
+  sed -n '/^== .* failed$/,$p' "$output" >"$results/part.${beside_parts// /-}"
+  [[ -s $results/part.${beside_parts// /-} ]] || cp "$output" "$results/part.${beside_parts// /-}"
   rm -f "$output"
 }
 
