@@ -43,7 +43,7 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 		if end == nil {
 			continue // a container before it has failed
 		}
-		o.Completion = end.FinishedAt.Time
+		o.Completion = endOf(j, pod, end)
 		result, err := agent.DecodeResult(end.Message)
 		switch {
 		case c.Name == resources.ContainerInstall && end.ExitCode == 0:
@@ -78,6 +78,25 @@ func outcomeOf(j *batchv1.Job, attempt planner.Attempt, pod *corev1.Pod) *planne
 	o.Unconfirmed, o.DataDiffers, o.RaftIndex, o.Warning = saved.Unconfirmed, saved.DataDiffers, saved.RaftIndex, job.Shorten(saved.Warning)
 	o.Unproved, o.UnprovedAt, o.Spared = saved.Unproved, job.Shorten(saved.UnprovedAt), saved.Spared
 	return o
+}
+
+// endOf returns when a container ended: as its node says, but no earlier than the node measured after the creation of the
+// pod. By a clock that is behind, a long backup would have ended when it began. A pre-restore backup would then be too old as
+// soon as it is stored, and full copies would follow each other. A clock that was set meanwhile measures too much: what it
+// measured ends with the Job.
+func endOf(j *batchv1.Job, pod *corev1.Pod, end *corev1.ContainerStateTerminated) time.Time {
+	at := end.FinishedAt.Time
+	if pod.Status.StartTime == nil {
+		return at
+	}
+	measured := pod.CreationTimestamp.Add(at.Sub(pod.Status.StartTime.Time))
+	if ended := job.Ended(j); ended != nil && ended.LastTransitionTime.Time.Before(measured) {
+		measured = ended.LastTransitionTime.Time
+	}
+	if measured.After(at) {
+		return measured
+	}
+	return at
 }
 
 // dateBack gives a backup that an earlier attempt has stored the time of that attempt: later writes are not in it,

@@ -191,6 +191,54 @@ func TestSnapshotOfAnEarlierAttempt(t *testing.T) {
 	}
 }
 
+// TestEndByAClockThatIsWrong: a long backup ends when it has ended by the clock of Kubernetes, whatever the clock of its node
+// says. It would otherwise be too old for a restore as soon as it is stored.
+func TestEndByAClockThatIsWrong(t *testing.T) {
+	t.Parallel()
+	const scheduled, took = 2 * time.Minute, 20 * time.Minute
+	for name, test := range map[string]struct {
+		behind   time.Duration // at the start of the pod
+		stepped  time.Duration // until its end
+		unstated bool          // the pod has no start
+		noted    time.Duration // when Kubernetes noted the end of the Job, since its creation
+		want     time.Duration // since the creation of the Job
+	}{
+		"clock that is right":                          {want: scheduled + took},
+		"clock that is an hour behind":                 {behind: time.Hour, want: scheduled + took},
+		"clock that is a little behind":                {behind: 8 * time.Minute, want: scheduled + took},
+		"clock that is ahead":                          {behind: -time.Hour, want: time.Hour},
+		"clock that was set right":                     {behind: 10 * time.Minute, stepped: 10 * time.Minute, want: scheduled + took + 10*time.Minute},
+		"clock that was set right, Job that has ended": {behind: 10 * time.Minute, stepped: 10 * time.Minute, noted: scheduled + took + time.Second, want: scheduled + took + time.Second},
+		"clock that was set back":                      {behind: -time.Hour, stepped: -time.Hour, want: scheduled + took},
+		"pod that does not say its start":              {behind: time.Hour, unstated: true, want: 0},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			started := begun.Add(scheduled).Add(-test.behind)
+			j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{Name: "j", CreationTimestamp: metav1.NewTime(begun)}}
+			j.Spec.Template.Spec.Containers = []corev1.Container{{Name: resources.ContainerSave}}
+			end := terminated(0, "Completed", message(t, agent.CommandSave, nil))
+			end.Terminated.FinishedAt = metav1.NewTime(started.Add(took + test.stepped))
+			pod := &corev1.Pod{
+				ObjectMeta: metav1.ObjectMeta{CreationTimestamp: metav1.NewTime(begun.Add(scheduled))}, Spec: j.Spec.Template.Spec,
+				Status: corev1.PodStatus{Phase: corev1.PodSucceeded, ContainerStatuses: []corev1.ContainerStatus{{Name: resources.ContainerSave, State: end}}},
+			}
+			if test.noted > 0 {
+				j.Status.Conditions = []batchv1.JobCondition{{
+					Type: batchv1.JobComplete, Status: corev1.ConditionTrue, LastTransitionTime: metav1.NewTime(begun.Add(test.noted)),
+				}}
+			}
+			if !test.unstated {
+				pod.Status.StartTime = ptr.To(metav1.NewTime(started))
+			}
+			o := finished(outcomeOf(j, planner.Attempt{}, pod), begun.Add(time.Hour))
+			if got := o.Completion.Sub(begun); !o.Succeeded || got != test.want {
+				t.Errorf("it ended %s after the creation of its Job, want %s", got, test.want)
+			}
+		})
+	}
+}
+
 // TestOutcomeIsWhatWasSaid: each fact of the agent arrives as what it is.
 func TestOutcomeIsWhatWasSaid(t *testing.T) {
 	t.Parallel()
