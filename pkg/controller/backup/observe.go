@@ -17,6 +17,7 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/klog/v2"
 
+	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/controller/job"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/backup"
@@ -134,7 +135,52 @@ func (r *Reconciler) observeJobs(ctx context.Context, s *seen) error {
 		s.jobs = append(s.jobs, j)
 		s.Jobs = append(s.Jobs, r.viewOf(ctx, j, attempt, own))
 	}
+	s.Jobs = append(s.Jobs, r.leftBy(ctx, jobs, pods)...)
 	return nil
+}
+
+// leftBy returns the Jobs that no longer exist and whose pods may still write under a name that other attempts have, too. A
+// deletion of a Job does not wait for its pod, which on a lost node has no end.
+func (r *Reconciler) leftBy(ctx context.Context, jobs []*batchv1.Job, pods []*corev1.Pod) []planner.Job {
+	var left []planner.Job
+	for _, pod := range pods {
+		exists := slices.ContainsFunc(jobs, func(j *batchv1.Job) bool { return metav1.IsControlledBy(pod, j) })
+		if exists || !mayWrite(pod) {
+			continue
+		}
+		j := jobOfPod(pod)
+		attempt, err := attemptOf(j)
+		if err != nil {
+			klog.FromContext(ctx).Error(err, "Ignored a pod without the annotations of an attempt", "pod", klog.KObj(pod))
+			continue
+		}
+		view := r.viewOf(ctx, j, attempt, []*corev1.Pod{pod})
+		view.Deleting = true
+		left = append(left, view)
+	}
+	return left
+}
+
+// mayWrite is true of a pod that may still write under a name that other attempts have, too.
+func mayWrite(pod *corev1.Pod) bool {
+	return resources.SharesKey(&pod.Spec) && job.NewestFinished(jobOfPod(pod), []*corev1.Pod{pod}) == nil
+}
+
+// jobOfPod stands for the Job of a pod, which may no longer exist. What others have added to the pod is not of the Job.
+func jobOfPod(pod *corev1.Pod) *batchv1.Job {
+	j := &batchv1.Job{ObjectMeta: metav1.ObjectMeta{
+		Name: pod.Name, Namespace: pod.Namespace, Annotations: pod.Annotations, CreationTimestamp: pod.CreationTimestamp,
+	}}
+	if owner := metav1.GetControllerOfNoCopy(pod); owner != nil {
+		j.Name = owner.Name
+	}
+	ofOthers := func(c corev1.Container) bool {
+		request, err := agent.RequestIn(c.Args)
+		return request == nil && err == nil
+	}
+	j.Spec.Template.Spec.InitContainers = slices.DeleteFunc(slices.Clone(pod.Spec.InitContainers), ofOthers)
+	j.Spec.Template.Spec.Containers = slices.DeleteFunc(slices.Clone(pod.Spec.Containers), ofOthers)
+	return j
 }
 
 // runs is true if the status says that an attempt is under way.

@@ -11,6 +11,7 @@ import (
 	"time"
 
 	batchv1 "k8s.io/api/batch/v1"
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
@@ -181,6 +182,9 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 	}
 	current, err := r.current(ctx, s)
 	if err == nil && current {
+		current, err = r.isAlone(ctx, s, j)
+	}
+	if err == nil && current {
 		j, err = r.keepHeld(ctx, s, plan.Attempt, j)
 	}
 	if err != nil || !current {
@@ -267,6 +271,19 @@ func (r *Reconciler) current(ctx context.Context, s *seen) (bool, error) {
 		}
 	}
 	return true, nil
+}
+
+// isAlone is true if the live API shows no pod that may write under the name that a Job stores at. The cache may not show
+// it yet.
+func (r *Reconciler) isAlone(ctx context.Context, s *seen, j *batchv1.Job) (bool, error) {
+	if !resources.SharesKey(&j.Spec.Template.Spec) {
+		return true, nil
+	}
+	pods, err := r.Objects.ListJobPods(ctx, s.Backup.Namespace, s.Backup.UID)
+	if err != nil {
+		return false, fmt.Errorf("list pods of Jobs: %w", err)
+	}
+	return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return mayWrite(&p) }), nil
 }
 
 // create creates a Job, or finds the one that an earlier process has created.

@@ -22,6 +22,7 @@ import (
 	"k8s.io/apimachinery/pkg/runtime/schema"
 	"k8s.io/apimachinery/pkg/types"
 	clocktesting "k8s.io/utils/clock/testing"
+	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/agent"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
@@ -76,6 +77,8 @@ type world struct {
 	events []string
 	// fullOfBackups is true while a quota rejects every EtcdBackup.
 	fullOfBackups bool
+	// cutOff is true while no node reports the end of a pod.
+	cutOff bool
 	// full is true while a quota rejects every Job, podless while it rejects every pod.
 	full, podless bool
 }
@@ -412,7 +415,13 @@ func (w *world) DeleteJob(_ context.Context, namespace, name string, only metav1
 		}
 		delete(w.live.jobs, key(job))
 		for k, p := range w.live.pods {
-			if metav1.IsControlledBy(p, job) {
+			switch {
+			case !metav1.IsControlledBy(p, job):
+			case w.cutOff:
+				p = p.DeepCopy()
+				p.DeletionTimestamp = ptr.To(metav1.NewTime(w.clock.Now().Add(time.Duration(*p.Spec.TerminationGracePeriodSeconds) * time.Second)))
+				w.live.pods[k] = p
+			default:
 				delete(w.live.pods, k)
 			}
 		}
@@ -474,7 +483,7 @@ func (w *world) request(job *batchv1.Job) *agent.Request {
 func (w *world) podOf(job *batchv1.Job, phase corev1.PodPhase, state corev1.ContainerState) *corev1.Pod {
 	pod := &corev1.Pod{
 		ObjectMeta: metav1.ObjectMeta{
-			Name: job.Name + "-x", Namespace: job.Namespace, Labels: job.Spec.Template.Labels,
+			Name: job.Name + "-x", Namespace: job.Namespace, Labels: job.Spec.Template.Labels, Annotations: job.Spec.Template.Annotations,
 			OwnerReferences: []metav1.OwnerReference{*metav1.NewControllerRef(job, batchv1.SchemeGroupVersion.WithKind("Job"))},
 		},
 		Spec: job.Spec.Template.Spec,

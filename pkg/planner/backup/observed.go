@@ -26,7 +26,7 @@ type Observed struct {
 	// Needed is why the EtcdBackup stays after its TTL; nil if nothing needs it, or without a TTL.
 	Needed *Kept
 	// Jobs of the backup. If the status says that one runs and the cache does not show
-	// it, they were read live.
+	// it, they were read live. A Job that no longer exists is one of them while its pod may write under a name that others share.
 	Jobs []Job
 }
 

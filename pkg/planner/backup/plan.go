@@ -198,7 +198,12 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	if j == nil {
 		return Plan{}, false
 	}
-	plan := Plan{Attempt: j.Attempt, RequeueAfter: progressPeriod}
+	return o.awaitEnd(j, j.Attempt), true
+}
+
+// awaitEnd waits for the end of a Job before the next step of an attempt.
+func (o *Observed) awaitEnd(j *Job, a Attempt) Plan {
+	plan := Plan{Attempt: a, RequeueAfter: progressPeriod}
 	switch {
 	case j.LostNode != nil:
 		plan.Wait = &Wait{Reason: ReasonNodeLost, Message: j.LostNode.Message +
@@ -209,7 +214,7 @@ func awaitJob(o *Observed, _ time.Time) (Plan, bool) {
 	default:
 		plan.Wait = o.unending(j)
 	}
-	return plan, true
+	return plan
 }
 
 // unending returns what a user can do about a Job that runs for longer than its transfer takes, while its agent does not
@@ -287,16 +292,27 @@ func retry(o *Observed, _ time.Time) (Plan, bool) {
 	return o.start(Attempt{ScheduledTime: now.ScheduledTime, Number: now.Number + 1}), true
 }
 
-// start makes an attempt, unless nothing can be backed up.
+// start makes an attempt, unless nothing can be backed up, or a pod may still write under the name that the attempt stores at.
 func (o *Observed) start(a Attempt) Plan {
 	switch {
 	case o.isSuspended():
 		return Plan{Attempt: o.current()}
 	case o.Source != nil:
 		return Plan{Attempt: a, Wait: o.Source, RequeueAfter: sourcePeriod}
-	default:
-		return Plan{Action: ActionSave, Attempt: a}
 	}
+	if j := o.writer(); j != nil {
+		return o.awaitEnd(j, a)
+	}
+	return Plan{Action: ActionSave, Attempt: a}
+}
+
+// writer returns a Job with a recorded outcome whose pod may still write under the name that the next attempt stores at; nil
+// if there is none. The controller deletes a Job before its pod has ended if it endangers what is held, and a user may at any time.
+func (o *Observed) writer() *Job {
+	if i := slices.IndexFunc(o.Jobs, func(j Job) bool { return j.SharesKey && j.Outcome == nil }); i >= 0 {
+		return &o.Jobs[i]
+	}
+	return nil
 }
 
 // served returns the Jobs whose outcome is in the status. The newest Job that failed
