@@ -159,7 +159,7 @@ func TestFailureIsRemembered(t *testing.T) {
 	}{
 		{0, false, -Backdate}, {30 * time.Minute, false, -Backdate}, {time.Hour, true, time.Hour}, {30 * time.Minute, false, -Backdate},
 	} {
-		err := verifyChain(limitsNow.Add(step.after), leaf, trusted, x509.ExtKeyUsageClientAuth)
+		err := verifyChain(limitsNow.Add(step.after), leaf, trusted, x509.ExtKeyUsageClientAuth).err
 		if (err == nil) != step.works {
 			t.Errorf("after %v: %v", step.after, err)
 		}

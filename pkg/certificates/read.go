@@ -157,34 +157,37 @@ func (p *Pair) CheckNamed(now time.Time, known []*x509.Certificate, names string
 	return p.Check(now, Named(slices.Concat(known, p.Chain[1:]), names), nil, purposes...)
 }
 
+// End returns until when programs that trust these CAs accept the pair for all of the purposes. withCA is true if a CA
+// ends then, and the certificate itself later: an issuer may sign what outlives its own certificate.
+func (p *Pair) End(now time.Time, trusted []*x509.Certificate, purposes ...x509.ExtKeyUsage) (end time.Time, withCA bool) {
+	end = p.Leaf.NotAfter
+	for _, purpose := range purposes {
+		if found := verifyChain(now, p.Chain, trusted, purpose).end; !found.IsZero() && found.Before(end) {
+			end, withCA = found, true
+		}
+	}
+	return end, withCA
+}
+
 // IsSignedBy is true if a CA has signed the certificate itself.
 func (p *Pair) IsSignedBy(ca *x509.Certificate) bool { return isSigned(p.Leaf, ca) }
 
 func (p *Pair) verify(now time.Time, trusted []*x509.Certificate, purpose x509.ExtKeyUsage) error {
-	err := verifyChain(now, p.Chain, trusted, purpose)
-	if err == nil {
+	found := verifyChain(now, p.Chain, trusted, purpose)
+	if found.err == nil {
 		return nil
 	}
-	if invalid := (x509.CertificateInvalidError{}); errors.As(err, &invalid) {
-		switch invalid.Reason {
-		case x509.Expired:
-			return fmt.Errorf("%w: its CA %q was valid until %s", ErrExpired, p.Leaf.Issuer.CommonName, newest(trusted))
-		case x509.IncompatibleUsage:
+	if invalid := (x509.CertificateInvalidError{}); errors.As(found.err, &invalid) {
+		switch {
+		case invalid.Reason == x509.Expired && found.end.IsZero():
+			return fmt.Errorf("%w: its CA %q is not valid now", ErrExpired, p.Leaf.Issuer.CommonName)
+		case invalid.Reason == x509.Expired:
+			return fmt.Errorf("%w: its CA %q was valid until %s", ErrExpired, p.Leaf.Issuer.CommonName, found.end.UTC().Format(time.RFC3339))
+		case invalid.Reason == x509.IncompatibleUsage:
 			return fmt.Errorf("%w: it is not for %s", ErrUntrusted, purposeName(purpose))
-		default:
 		}
 	}
 	return fmt.Errorf("%w: no trusted CA has signed it; its issuer is %q", ErrUntrusted, p.Leaf.Issuer.CommonName)
-}
-
-func newest(cas []*x509.Certificate) string {
-	var end time.Time
-	for _, a := range cas {
-		if a.NotAfter.After(end) {
-			end = a.NotAfter
-		}
-	}
-	return end.UTC().Format(time.RFC3339)
 }
 
 func purposeName(purpose x509.ExtKeyUsage) string {

@@ -25,7 +25,7 @@ var verified = lru.New(maxVerified)
 // identity is the SHA-256 of everything that a result depends on, but for the time.
 type identity [sha256.Size]byte
 
-// period is the time in which each certificate of a chain is valid.
+// period is the time in which a judgment stays the same.
 type period struct{ from, until time.Time }
 
 func (p period) covers(now time.Time) bool { return !now.Before(p.from) && !now.After(p.until) }
@@ -34,21 +34,44 @@ func (p period) covers(now time.Time) bool { return !now.Before(p.from) && !now.
 type judgment struct {
 	period
 
+	// end is when the last chain ends or has ended; zero if no end is known.
+	end time.Time
 	err error
 }
 
-// periodOf returns when every certificate of a chain is valid.
-func periodOf(chain []*x509.Certificate) period {
-	p := period{from: chain[0].NotBefore, until: chain[0].NotAfter}
-	for _, c := range chain[1:] {
-		if c.NotBefore.After(p.from) {
-			p.from = c.NotBefore
+// endOf returns when the first certificate ends of the chain that ends last. One chain is enough to be accepted: a
+// bundle may hold several certificates of one CA, or several CAs that have signed the same certificate.
+func endOf(chains [][]*x509.Certificate) time.Time {
+	var last time.Time
+	for _, chain := range chains {
+		first := chain[0].NotAfter
+		for _, c := range chain[1:] {
+			if c.NotAfter.Before(first) {
+				first = c.NotAfter
+			}
 		}
-		if c.NotAfter.Before(p.until) {
-			p.until = c.NotAfter
+		if first.After(last) {
+			last = first
 		}
 	}
-	return p
+	return last
+}
+
+// endBefore returns when the last certificate of the CA ended that Verify has found to be over; zero if it has found
+// anything else. Without it, the end of a certificate would seem to be later again after its CA has ended.
+func endBefore(now time.Time, err error, lists ...[]*x509.Certificate) time.Time {
+	var last time.Time
+	invalid := x509.CertificateInvalidError{}
+	if !errors.As(err, &invalid) || invalid.Reason != x509.Expired {
+		return last
+	}
+	over := nameOf(invalid.Cert)
+	for _, c := range slices.Concat(lists...) {
+		if now.After(c.NotAfter) && c.NotAfter.After(last) && nameOf(c) == over {
+			last = c.NotAfter
+		}
+	}
+	return last
 }
 
 // untilNextChange returns the time around now in which no certificate of these lists begins or ceases to be valid. What
@@ -110,23 +133,22 @@ func identityOf(question uint32, lists ...[]*x509.Certificate) identity {
 // verifyChain is Certificate.Verify of the first certificate of a chain for one purpose. It remembers what it has found
 // until a certificate begins or ceases to be valid. A failure takes longer than a success if many CAs have the name of the
 // issuer, because Verify tries up to a hundred of them.
-func verifyChain(now time.Time, chain, trusted []*x509.Certificate, purpose x509.ExtKeyUsage) error {
+func verifyChain(now time.Time, chain, trusted []*x509.Certificate, purpose x509.ExtKeyUsage) judgment {
 	id := identityOf(uint32(purpose), chain, trusted)
 	if value, found := verified.Get(id); found {
 		if j, ok := value.(judgment); ok && j.covers(now) {
-			return j.err
+			return j
 		}
 	}
 	found, err := chain[0].Verify(x509.VerifyOptions{
 		Roots: pool(trusted), Intermediates: pool(chain[1:]), CurrentTime: now, KeyUsages: []x509.ExtKeyUsage{purpose},
 	})
+	j := judgment{period: untilNextChange(now, chain, trusted), end: endOf(found)}
 	if err != nil {
-		err = reduced(err)
-		verified.Add(id, judgment{period: untilNextChange(now, chain, trusted), err: err})
-		return err
+		j.end, j.err = endBefore(now, err, chain, trusted), reduced(err)
 	}
-	verified.Add(id, judgment{period: periodOf(found[0])})
-	return nil
+	verified.Add(id, j)
+	return j
 }
 
 // signedBy has no purpose; its results are apart from those of verifyChain.

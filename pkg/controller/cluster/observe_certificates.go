@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"slices"
+	"time"
 
 	corev1 "k8s.io/api/core/v1"
 
@@ -78,6 +79,7 @@ func observeCertificates(ctx context.Context, r *run) {
 		if pair := r.seen.certificates[n.use]; pair != nil {
 			describeCertificate(&o, pair.Leaf)
 			err = r.seen.check(n.use, pair)
+			o.NotAfter, o.EndsWithCA = r.seen.endOf(n.use, pair)
 			o.OtherCA = errors.Is(err, certificates.ErrUntrusted) && r.seen.judge(n.use, pair, pair.CAs) == nil
 			if issued {
 				r.seen.describeIssued(&o, pair, templateOf(r.seen.Cluster, o.Use))
@@ -157,23 +159,52 @@ func describeCertificate(o *certplanner.Certificate, leaf *x509.Certificate) {
 	o.NotBefore, o.NotAfter = leaf.NotBefore, leaf.NotAfter
 }
 
-// check says whether those who see a certificate accept it: members that of a peer,
-// the controller that of a server, and members that of a client.
-func (s *seen) check(use v1beta2.CertificateUse, pair *certificates.Pair) error {
-	var by *certificates.Pair
+// verifierOf returns the pair of the programs that see a certificate: members see that of a peer, the controller that of a
+// server, and members that of a client. It is nil if it is not known what they trust.
+func (s *seen) verifierOf(use v1beta2.CertificateUse, pair *certificates.Pair) *certificates.Pair {
 	switch use {
 	case v1beta2.CertificateUsePeer:
-		by = pair
+		return pair
 	case v1beta2.CertificateUseServer:
-		by = s.certificates[v1beta2.CertificateUseOperator]
+		return s.certificates[v1beta2.CertificateUseOperator]
 	case v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient:
-		by = s.certificates[v1beta2.CertificateUseServer]
+		return s.certificates[v1beta2.CertificateUseServer]
 	case v1beta2.CertificateUseCA:
 	}
+	return nil
+}
+
+// check says whether the programs that see a certificate accept it.
+func (s *seen) check(use v1beta2.CertificateUse, pair *certificates.Pair) error {
+	by := s.verifierOf(use, pair)
 	if by == nil {
-		return pair.Check(s.Now, nil, nil) // it is not known what they trust
+		return pair.Check(s.Now, nil, nil)
 	}
 	return s.judge(use, pair, by.CAs)
+}
+
+// endOf says until when the programs that see a certificate accept it, and whether a CA ends then, before the certificate
+// itself. Members and clients reject each other at that end, and no renewal of the certificate need be due before it.
+func (s *seen) endOf(use v1beta2.CertificateUse, pair *certificates.Pair) (end time.Time, withCA bool) {
+	by := s.verifierOf(use, pair)
+	if by == nil {
+		return pair.Leaf.NotAfter, false
+	}
+	return pair.End(s.Now, by.CAs, purposesOf(use)...)
+}
+
+// purposesOf returns what the certificate for a use is shown for.
+func purposesOf(use v1beta2.CertificateUse) []x509.ExtKeyUsage {
+	switch use {
+	case v1beta2.CertificateUsePeer:
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth}
+	case v1beta2.CertificateUseServer:
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageServerAuth}
+	case v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient:
+		return []x509.ExtKeyUsage{x509.ExtKeyUsageClientAuth}
+	case v1beta2.CertificateUseCA:
+	}
+	return nil
 }
 
 // judge says whether programs that trust these CAs accept a certificate for its use.
@@ -183,11 +214,11 @@ func (s *seen) judge(use v1beta2.CertificateUse, pair *certificates.Pair, truste
 		if name := pair.Leaf.Subject.CommonName; resources.RequestsCertificates(s.Cluster) && name != v1beta2.PeerCommonName {
 			return fmt.Errorf("%w: its common name is %q, and members know each other by %q", certificates.ErrNames, name, v1beta2.PeerCommonName)
 		}
-		return pair.Check(s.Now, trusted, hosts(s.Cluster), x509.ExtKeyUsageServerAuth, x509.ExtKeyUsageClientAuth)
+		return pair.Check(s.Now, trusted, hosts(s.Cluster), purposesOf(use)...)
 	case v1beta2.CertificateUseServer:
-		return pair.Check(s.Now, trusted, hosts(s.Cluster), x509.ExtKeyUsageServerAuth)
+		return pair.Check(s.Now, trusted, hosts(s.Cluster), purposesOf(use)...)
 	case v1beta2.CertificateUseOperator, v1beta2.CertificateUseClient:
-		return pair.Check(s.Now, trusted, nil, x509.ExtKeyUsageClientAuth)
+		return pair.Check(s.Now, trusted, nil, purposesOf(use)...)
 	case v1beta2.CertificateUseCA:
 	}
 	return pair.Check(s.Now, nil, nil)

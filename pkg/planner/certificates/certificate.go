@@ -51,6 +51,8 @@ type Certificate struct {
 	// What the certificate says; empty if there is none that can be read.
 	Issuer, Serial      string
 	NotBefore, NotAfter time.Time
+	// EndsWithCA is true if NotAfter is the end of a CA that verifies it. It ends later itself.
+	EndsWithCA bool
 	// Renewal is when the controller renews it; zero if it does not, or only with the next CA.
 	Renewal time.Time
 	Issued  Issued
@@ -122,6 +124,9 @@ func (o *Observed) remediation(c *Certificate) string {
 	case Incomplete, Unusable:
 		return "Correct Secret " + c.Secret + "."
 	case Expired:
+		if c.EndsWithCA && o.CA == nil {
+			return renewCA + " " + o.restartForCA()
+		}
 		return "Put a new certificate into Secret " + c.Secret + "."
 	case NotOwned:
 		return "Delete Secret " + c.Secret + ", or give the cluster another name."
@@ -141,6 +146,23 @@ func (o *Observed) withRunning(c *Certificate) string {
 		return accepted + " Their pods still have the former one mounted until the Secret exists: copy it first."
 	default:
 		return accepted
+	}
+}
+
+// renewCA is what a user does about a CA in Secrets that only users write.
+const renewCA = "Put the next certificate of that CA into each Secret that trusts it or has it in a chain. Before a CA with another key signs for the cluster, all members must trust it."
+
+// restartForCA says how members come to trust a CA after the CA has ended that they know. etcd reads its trusted CAs only
+// when it starts, and members that reject each other are no quorum, in which one could replace another. Members that have
+// restarted before that end need nothing.
+func (o *Observed) restartForCA() string {
+	switch {
+	case slices.ContainsFunc(o.Pods, func(p Pod) bool { return !p.HasPVC }):
+		return "If members do not respond after some minutes, restart their containers in place. Delete no pod without a PVC: its data would go with it."
+	case len(o.Pods) > 0:
+		return "If members do not respond after some minutes, delete all pods at once. All data is on PVCs."
+	default:
+		return ""
 	}
 }
 

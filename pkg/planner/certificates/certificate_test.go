@@ -40,6 +40,25 @@ func TestRemedyOfMissingSecret(t *testing.T) {
 	}
 }
 
+// TestRemedyOfEndedCA: a new certificate of a CA that has ended would help nothing.
+func TestRemedyOfEndedCA(t *testing.T) {
+	withCA := certificate(0, func(c *Certificate) { c.State, c.EndsWithCA = Expired, true })
+	for _, test := range []struct {
+		name  string
+		edits []edit
+		want  string
+	}{
+		{"all members have PVCs", []edit{withCA}, renewCA + " If members do not respond after some minutes, delete all pods at once."},
+		{"a member has no PVC", []edit{withCA, withoutPVC}, renewCA + " If members do not respond after some minutes, restart their containers in place."},
+		{"it has ended itself", []edit{inState(0, Expired)}, "Put a new certificate into Secret s-Peer."},
+	} {
+		o := static(test.edits...)
+		if _, _, got := o.Explain(&o.Certificates[0]); !strings.HasPrefix(got, test.want) {
+			t.Errorf("%s: %q, want %q", test.name, got, test.want)
+		}
+	}
+}
+
 // TestStates goes through the states of a certificate that nothing issues: what the status says,
 // and what would help.
 func TestStates(t *testing.T) {

@@ -117,6 +117,9 @@ func (o *Observed) Explain(c *Certificate) (reason, message, remediation string)
 	case r.IsCurrent() && c.OtherCA:
 		why, remedy := o.explainOtherCA()
 		return reason, message + "; " + why + " " + remedy, remedy
+	case r.IsCurrent() && c.State == Expired:
+		why, remedy := o.explainExpired(c, r)
+		return reason, message + "; " + why + " " + remedy, remedy
 	case r.IsCurrent() && (c.State == Incomplete || c.State == Unusable):
 		return reason, message + "; for cert-manager Certificate " + r.Name + " is ready",
 			"The issuer of Certificate " + r.Name + " must keep common names and wildcards, and must provide ca.crt. See kubectl describe certificate " + r.Name + "."
@@ -127,14 +130,31 @@ func (o *Observed) Explain(c *Certificate) (reason, message, remediation string)
 	}
 }
 
-// explainOtherCA says what has happened to a certificate whose CA the other Secrets do not have, and what helps. etcd reads
-// its trusted CAs only when it starts. So members that run reject what the CA of today signs.
-func (o *Observed) explainOtherCA() (why, remedy string) {
+// explainExpired says why a certificate has ended for which a request exists that is as it should be, and what helps.
+func (o *Observed) explainExpired(c *Certificate, r *Request) (why, remedy string) {
+	if !c.EndsWithCA {
+		return "cert-manager has not renewed Certificate " + r.Name + ".", "See whether cert-manager runs, then renew it: cmctl renew " + r.Name + "."
+	}
+	return "a CA that verifies it has ended, and " + renewsLater + ".", "Renew the CA of the issuer if that has ended, too. " + strings.TrimSpace(o.renewAll()+" "+o.restartForCA())
+}
+
+// renewsLater says why a certificate may end with a CA of before. The issuer signs what outlives its CA, and the Secret of
+// a certificate gets the next certificate of the CA only with the next renewal.
+const renewsLater = "cert-manager does not renew a Certificate when it renews the CA of its issuer"
+
+// renewAll is the command that has cert-manager issue all certificates of the cluster again.
+func (o *Observed) renewAll() string {
 	names := make([]string, 0, len(o.CertManager.Requests))
 	for i := range o.CertManager.Requests {
 		names = append(names, o.CertManager.Requests[i].Name)
 	}
-	remedy = "Renew all Certificates of the cluster: cmctl renew " + strings.Join(names, " ") + "."
+	return "Renew all Certificates of the cluster: cmctl renew " + strings.Join(names, " ") + "."
+}
+
+// explainOtherCA says what has happened to a certificate whose CA the other Secrets do not have, and what helps. etcd reads
+// its trusted CAs only when it starts. So members that run reject what the CA of today signs.
+func (o *Observed) explainOtherCA() (why, remedy string) {
+	remedy = o.renewAll()
 	switch {
 	case slices.ContainsFunc(o.Pods, func(p Pod) bool { return !p.HasPVC }):
 		// Members without PVCs cannot restart together.

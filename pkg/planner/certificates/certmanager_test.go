@@ -65,8 +65,13 @@ func TestRequestIsCurrent(t *testing.T) {
 func TestExplainCertManager(t *testing.T) {
 	says := func(r *Request) { r.Message = "NoIssuer: there is none" }
 	otherCA := certificate(0, func(c *Certificate) { c.OtherCA = true })
+	withCA := certificate(0, func(c *Certificate) { c.EndsWithCA = true })
 	noPods := func(o *Observed) { o.Pods = nil }
 	const (
+		ended = "it is wrong; a CA that verifies it has ended, and cert-manager does not renew a Certificate when it renews the CA of its issuer. "
+		next  = "Renew the CA of the issuer if that has ended, too. Renew all Certificates of the cluster: cmctl renew s-Peer s-Server."
+		pods  = next + " If members do not respond after some minutes, delete all pods at once. All data is on PVCs."
+		place = next + " If members do not respond after some minutes, restart their containers in place. Delete no pod without a PVC: its data would go with it."
 		keys  = "it is wrong; the Secrets of the cluster have CAs with different keys: the CA of the issuer has another key, and cert-manager has not issued every certificate since then. "
 		renew = "Renew all Certificates of the cluster: cmctl renew s-Peer s-Server."
 		again = renew + " Then delete all pods at once, because members that run do not trust that CA. All data is on PVCs."
@@ -94,6 +99,13 @@ func TestExplainCertManager(t *testing.T) {
 			"it is wrong; cert-manager reports for Certificate s-Peer: NoIssuer: there is none", "See kubectl describe certificate s-Peer."},
 		{"another CA: a request that was edited is repaired first", Unusable, []edit{otherCA, request(0, edited)}, "CertificateUnusable",
 			"it is wrong; Certificate s-Peer requests it", "No action needed"},
+		{"it was not renewed", Expired, nil, "CertificateExpired", "it is wrong; cert-manager has not renewed Certificate s-Peer. See whether cert-manager runs, then renew it: cmctl renew s-Peer.",
+			"See whether cert-manager runs, then renew it: cmctl renew s-Peer."},
+		{"its CA has ended, with pods on PVCs", Expired, []edit{withCA}, "CertificateExpired", ended + pods, pods},
+		{"its CA has ended, with a pod without a PVC", Expired, []edit{withCA, withoutPVC}, "CertificateExpired", ended + place, place},
+		{"its CA has ended, without pods", Expired, []edit{withCA, noPods}, "CertificateExpired", ended + next, next},
+		{"its CA has ended, and cert-manager reports a fault", Expired, []edit{withCA, request(0, says)}, "CertificateExpired",
+			"it is wrong; cert-manager reports for Certificate s-Peer: NoIssuer: there is none", "See kubectl describe certificate s-Peer."},
 		{"the issuer does not keep names", Unusable, nil, "CertificateUnusable", "it is wrong; for cert-manager Certificate s-Peer is ready",
 			"The issuer of Certificate s-Peer must keep common names and wildcards"},
 		{"a request that is not owned", Missing, []edit{request(0, theirs), request(0, says)}, "SecretMissing",

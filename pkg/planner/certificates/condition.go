@@ -54,7 +54,7 @@ func (o *Observed) Condition() v1beta2.ClusterCondition {
 	}
 	if c := o.first(func(c *Certificate) bool { return c.expiresSoon(o.Now) }); c != nil {
 		return is(t, corev1.ConditionTrue, ReasonExpiresSoon,
-			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only"+o.awaitedByNextCA(c))
+			"the certificate in Secret "+c.Secret+" is valid until "+c.NotAfter.UTC().Format(time.RFC3339)+" only"+o.awaitedByNextCA(c)+o.endsWithCA(c))
 	}
 	return is(t, corev1.ConditionTrue, ReasonAllUsable, o.overlapWait())
 }
@@ -79,6 +79,20 @@ func (o *Observed) awaitedByNextCA(c *Certificate) string {
 		return ". The next CA takes over when the CA before the present one is not trusted any more: " + o.overlapWait()
 	default:
 		return ""
+	}
+}
+
+// endsWithCA says what keeps a certificate from ending with a CA, before its own end; empty if it does not. A renewal
+// before the issuer has the next certificate of its CA would change nothing.
+func (o *Observed) endsWithCA(c *Certificate) string {
+	const ends = ": a CA that verifies it ends then"
+	switch {
+	case !c.EndsWithCA || o.CA != nil:
+		return ""
+	case o.CertManager != nil:
+		return ends + ", and " + renewsLater + ". First see that the CA of the issuer is valid for longer. " + o.renewAll() + o.restartsAfterPause()
+	default:
+		return ends + ". " + renewCA + o.restartsAfterPause()
 	}
 }
 

@@ -10,7 +10,7 @@ const (
 	ReasonCANotTrusted = "CANotTrusted"
 	// ReasonCertManagerMissing: cert-manager is to issue certificates and is not installed. Ends when it is.
 	ReasonCertManagerMissing = "CertManagerMissing"
-	// ReasonCertificateExpired: a certificate is no longer valid. Ends with a new one.
+	// ReasonCertificateExpired: a certificate, or a CA that verifies it, is no longer valid. Ends with a new one.
 	ReasonCertificateExpired = "CertificateExpired"
 	// ReasonCertificateNotYetValid: a certificate becomes valid later. Ends at that time.
 	ReasonCertificateNotYetValid = "CertificateNotYetValid"
@@ -33,7 +33,7 @@ const (
 	ReasonAllUsable = "AllUsable"
 	// ReasonCAPutBack: another program has put an older CA back after each of the last rotations. Ends when it no longer does, and another rotation is requested.
 	ReasonCAPutBack = "CAPutBack"
-	// ReasonExpiresSoon: a certificate should have been renewed. Ends with a new one.
+	// ReasonExpiresSoon: a certificate, or a CA that verifies it, should have been renewed. Ends with a new one.
 	ReasonExpiresSoon = "ExpiresSoon"
 	// ReasonIssuing: the controller issues a certificate. Ends within seconds.
 	ReasonIssuing = "Issuing"
