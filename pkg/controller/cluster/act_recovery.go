@@ -338,6 +338,10 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read pod %s: %w", name, err)
 	}
+	if observed := r.seen.recoveryPod; isInCutover(r) && observed != nil && (err != nil || pod.ResourceVersion != observed.ResourceVersion) {
+		// It may have been filled since, and be all that the cluster has.
+		return fmt.Errorf("pod %s of the recovery member has changed since it was observed: %w", name, reconcile.ErrStale)
+	}
 	if err == nil && pod.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, pod) && isUnpublished(r, pod) {
 		if hasLostLabels(r, &pod.ObjectMeta) {
 			return cmp.Or(restorePodLabels(ctx, r, pod), errStillExists("pod", name, nil))
@@ -361,6 +365,12 @@ func deleteRecoveryMember(ctx context.Context, r *run, a planner.DeleteRecoveryM
 		return cmp.Or(restorePVCLabels(ctx, r, pvc), errStillExists("PVC", name, nil))
 	}
 	return deleteOrReleasePVC(ctx, r, pvc)
+}
+
+// isInCutover is true if a recovery was observed that decommissions the old members.
+func isInCutover(r *run) bool {
+	recovery := r.seen.Record.Recovery
+	return recovery != nil && recovery.Phase == v1beta2.RecoveryPhaseCutover
 }
 
 // proveWrite makes etcd commit a write: the members of the cluster, or the recovery member.

@@ -125,6 +125,36 @@ func TestDeleteRecoveryMember(t *testing.T) {
 	}
 }
 
+// TestFilledSinceItWasObserved: in the cutover an empty recovery member may be all that the cluster has. It is deleted only as
+// it was observed, because its pod may have been filled since.
+func TestFilledSinceItWasObserved(t *testing.T) {
+	t.Parallel()
+	changed := func(h *hiddenRecoveryMember) { h.pod.ResourceVersion = "8" }
+	for name, test := range map[string]struct {
+		phase v1beta2.RecoveryPhase
+		since func(*hiddenRecoveryMember)
+		want  error
+	}{
+		"it is as it was observed":    {v1beta2.RecoveryPhaseCutover, func(*hiddenRecoveryMember) {}, nil},
+		"its pod has changed":         {v1beta2.RecoveryPhaseCutover, changed, reconcile.ErrStale},
+		"its pod is being deleted":    {v1beta2.RecoveryPhaseCutover, func(h *hiddenRecoveryMember) { changed(h); h.pod.DeletionTimestamp = &metav1.Time{} }, reconcile.ErrStale},
+		"its pod no longer exists":    {v1beta2.RecoveryPhaseCutover, func(h *hiddenRecoveryMember) { h.pod = nil }, reconcile.ErrStale},
+		"old members are still there": {v1beta2.RecoveryPhaseFilling, changed, nil},
+	} {
+		h := &hiddenRecoveryMember{oneMember: stopped()}
+		h.pvc = resources.RecoveryPVC(h.cluster, &v1beta2.RecoveryStatus{ID: "r", RecoveryMember: "c-a"})
+		h.pod.Labels = h.pvc.Labels
+		h.record(t, test.phase, "old")
+		s := h.observed()
+		s.recoveryPod = h.pod.DeepCopy()
+		test.since(h)
+		err := deleteRecoveryMember(t.Context(), &run{Reconciler: &Reconciler{Config: Config{Objects: h, Etcd: h, Gate: h, Recorder: h}}, seen: s}, planner.DeleteRecoveryMember{Name: "c-a"})
+		if deleted := slices.Contains(h.calls, "delete pod") || slices.Contains(h.calls, "delete PVC"); !errors.Is(err, test.want) || deleted != (test.want == nil) {
+			t.Errorf("%s: error %v, did %q", name, err, h.calls)
+		}
+	}
+}
+
 // nursery is a live API in which the recovery member is made.
 type nursery struct {
 	*hiddenRecoveryMember

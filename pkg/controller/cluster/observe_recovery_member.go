@@ -24,6 +24,9 @@ func observeRecoveryPod(r *run) error {
 	if !recovery.IsInProgress() || recovery.RecoveryMember == "" {
 		return nil
 	}
+	if err := observeFenced(r, recovery); err != nil {
+		return err
+	}
 	pvc, err := r.Cache.PVC(r.key.Namespace, recovery.RecoveryMember)
 	if err != nil && !isNotFound(err) {
 		return fmt.Errorf("read PVC %s from the cache: %w", recovery.RecoveryMember, err)
@@ -52,8 +55,30 @@ func observeRecoveryPod(r *run) error {
 	observed.OtherInitImage = r.Platform.HasOtherInitImage(pod, r.AgentImage)
 	r.seen.RecoveryMember.Pod, r.seen.recoveryPod = &observed, pod
 	r.seen.RecoveryMember.LacksPVC = lost && mounts(pod.Spec.Volumes, recovery.RecoveryMember)
+	r.seen.RecoveryMember.FailsToFill = resources.FailsToFill(pod)
 	r.seen.RecoveryMember.MountsSource = recovery.Source.PVC != "" && mounts(pod.Spec.Volumes, recovery.Source.PVC)
 	r.seen.RecoveryMember.Hidden = r.seen.RecoveryMember.Hidden || resources.IsHidden(pod.Labels, r.seen.Cluster.Name)
+	return nil
+}
+
+// observeFenced finds the PVCs of old members that the fence has taken the label from. No list of the cluster has them, and
+// they come back if the recovery is abandoned.
+func observeFenced(r *run, recovery *v1beta2.RecoveryStatus) error {
+	if recovery.Phase != v1beta2.RecoveryPhaseCutover {
+		return nil
+	}
+	for _, name := range recovery.OldMembers {
+		pvc, err := r.Cache.PVC(r.key.Namespace, name)
+		if isNotFound(err) {
+			continue
+		}
+		if err != nil {
+			return fmt.Errorf("read PVC %s from the cache: %w", name, err)
+		}
+		if pvc.Labels[resources.LabelFenced] == r.seen.Cluster.Name && pvc.DeletionTimestamp == nil && resources.Owns(r.seen.Cluster, pvc) {
+			r.seen.Fenced = append(r.seen.Fenced, name)
+		}
+	}
 	return nil
 }
 

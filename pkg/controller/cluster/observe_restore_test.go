@@ -5,13 +5,17 @@ package cluster
 
 import (
 	"errors"
+	"slices"
 	"testing"
 
+	corev1 "k8s.io/api/core/v1"
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
+	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/types"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	planner "github.com/etcd-operator/etcd-operator/pkg/planner/cluster"
+	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
 // lossRestores is a cache that holds at most one EtcdRestore, whatever its name is.
@@ -97,6 +101,53 @@ func TestRecoveryRestoreIsObserved(t *testing.T) {
 		err := observeRecoveryRestore(&run{Reconciler: &Reconciler{Config: Config{Cache: &cache}}, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s})
 		if found := s.RecoveryRestore != nil; err != nil || found != test.found || s.RecoveryRestoreOver != test.over || len(cache.reads) != test.reads {
 			t.Errorf("%s: found %t, read %q, error %v", name, found, cache.reads, err)
+		}
+	}
+}
+
+// pvcsByName is a cache that holds PVCs and no pod.
+type pvcsByName struct {
+	Cache
+	pvcs map[string]*corev1.PersistentVolumeClaim
+}
+
+func (*pvcsByName) Pod(_, name string) (*corev1.Pod, error) {
+	return nil, apierrors.NewNotFound(corev1.Resource("pods"), name)
+}
+
+func (c *pvcsByName) PVC(_, name string) (*corev1.PersistentVolumeClaim, error) {
+	if pvc := c.pvcs[name]; pvc != nil {
+		return pvc, nil
+	}
+	return nil, apierrors.NewNotFound(corev1.Resource("persistentvolumeclaims"), name)
+}
+
+// TestFencedPVCsAreObserved: the fence takes the label of the cluster from the PVCs of old members. They are still there for
+// the case that the restore is abandoned.
+func TestFencedPVCsAreObserved(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		phase v1beta2.RecoveryPhase
+		edit  func(*corev1.PersistentVolumeClaim)
+		want  []string
+	}{
+		"the fence has taken it":       {v1beta2.RecoveryPhaseCutover, func(*corev1.PersistentVolumeClaim) {}, []string{"c-old"}},
+		"it has its label":             {v1beta2.RecoveryPhaseCutover, func(p *corev1.PersistentVolumeClaim) { p.Labels = resources.Labels("c") }, nil},
+		"it is being deleted":          {v1beta2.RecoveryPhaseCutover, func(p *corev1.PersistentVolumeClaim) { p.DeletionTimestamp = &metav1.Time{} }, nil},
+		"another cluster has taken it": {v1beta2.RecoveryPhaseCutover, func(p *corev1.PersistentVolumeClaim) { p.Labels[resources.LabelFenced] = "d" }, nil},
+		"it is of another cluster":     {v1beta2.RecoveryPhaseCutover, func(p *corev1.PersistentVolumeClaim) { p.OwnerReferences, p.Annotations = nil, nil }, nil},
+		"no cutover is under way":      {v1beta2.RecoveryPhaseFilling, func(*corev1.PersistentVolumeClaim) {}, nil},
+	} {
+		c := stopped().cluster
+		old := resources.PVC(c, "c-old")
+		resources.IsFenced(&old.Labels, "c")
+		test.edit(old)
+		s := &seen{Observed: planner.Observed{Cluster: c}}
+		s.Record.Recovery = &v1beta2.RecoveryStatus{ID: "r", Phase: test.phase, RecoveryMember: "c-a", OldMembers: []string{"c-lost", "c-old"}}
+		cache := &pvcsByName{pvcs: map[string]*corev1.PersistentVolumeClaim{"c-old": old}}
+		err := observeRecoveryPod(&run{Reconciler: &Reconciler{Config: Config{Cache: cache}}, seen: s})
+		if err != nil || !slices.Equal(s.Fenced, test.want) {
+			t.Errorf("%s: observed %q, error %v", name, s.Fenced, err)
 		}
 	}
 }

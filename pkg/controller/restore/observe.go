@@ -151,7 +151,7 @@ func (r *Reconciler) observeRecoveryMember(s *seen) error {
 
 // recoveryMemberOf reads the results of the agent in the init containers of a recovery member.
 func recoveryMemberOf(pod *corev1.Pod) *planner.RecoveryMember {
-	member := &planner.RecoveryMember{Fills: resources.Fills(pod)}
+	member := &planner.RecoveryMember{Fills: resources.Fills(pod), FailsToFill: resources.FailsToFill(pod)}
 	for i := range pod.Status.InitContainerStatuses {
 		c := &pod.Status.InitContainerStatuses[i]
 		end := c.State.Terminated

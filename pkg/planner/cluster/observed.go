@@ -69,6 +69,8 @@ type Observed struct {
 
 	Etcd           Etcd
 	RecoveryMember RecoveryMember
+	// Fenced are the PVCs of old members that the cutover under way has taken the label from. They are not in PVCs.
+	Fenced []string
 	// RecoveryRestore is the status of the EtcdRestore that has asked for the recovery under way; nil if there is none.
 	RecoveryRestore *v1beta2.RestoreStatus
 	// RecoveryRestoreOver is true if that EtcdRestore no longer exists, or has ended.
@@ -132,6 +134,8 @@ type RecoveryMember struct {
 	// Unfilled is true if its volume was lost after it had served, so that each pod for it fills the new one. LacksPVC
 	// is true if its own PVC does not exist: the pod never runs.
 	Unfilled, LacksPVC bool
+	// FailsToFill is true if the backup cannot be read or used, and the agent has found nothing on the volume.
+	FailsToFill bool
 	// MountsSource is true if its pod mounts the PVC that the recovery reads.
 	MountsSource bool
 	// Serves is true if it responds and leads.

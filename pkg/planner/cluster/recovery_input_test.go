@@ -78,6 +78,8 @@ func TestRecoveryInput(t *testing.T) {
 		"its etcd has never run": {func(o *Observed) { o.RecoveryMember.Pod.Running = false }, func(in *recovery.Input) {
 			in.RecoveryMember.Pod.Running, in.RecoveryMember.Pod.HasRun = false, false
 		}},
+		"the backup cannot be read": {func(o *Observed) { o.RecoveryMember.FailsToFill = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.FailsToFill = true }},
+		"the fence has taken PVCs":  {func(o *Observed) { o.Fenced = []string{"c"} }, func(in *recovery.Input) { in.Fenced = []string{"c"} }},
 		"it has no node yet": {func(o *Observed) { o.RecoveryMember.Pod.Node = "" }, func(in *recovery.Input) {
 			in.RecoveryMember.Pod.Away, in.RecoveryMember.Pod.Node = false, ""
 		}},

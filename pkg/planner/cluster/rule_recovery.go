@@ -78,6 +78,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		LacksBackup:  o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
 		Stored:       o.RecoveryRestore != nil && o.RecoveryRestore.HasPreRestoreBackup(o.Now),
 		BackedUp:     backedUp(o),
+		Fenced:       o.Fenced,
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),
 		RecoveryMember: recovery.RecoveryMember{
 			Pod: recoveryPodInput(o), Hidden: o.RecoveryMember.Hidden, HasPVC: o.RecoveryMember.HasPVC, PVCDeleted: o.RecoveryMember.PVCDeleted, Unfilled: o.RecoveryMember.Unfilled,
@@ -135,7 +136,7 @@ func recoveryPodInput(o *Observed) *recovery.RecoveryPod {
 	return &recovery.RecoveryPod{
 		Finished: p.Finished, Terminating: p.Terminating, Running: p.Running && !unreachable, HasRun: p.Running || p.RestartCount > 0, Outdated: outdated,
 		Away: isOverdue(o.Cluster, o.Now, p) && p.Node != "", AwayWhy: p.AwayWhy, Waiting: p.Waiting, Made: p.Made, Fills: p.Fills && !o.RecoveryMember.Unfilled, LacksPVC: o.RecoveryMember.LacksPVC,
-		Node: p.Node, MountsSource: o.RecoveryMember.MountsSource, EndsBy: p.EndsBy,
+		Node: p.Node, MountsSource: o.RecoveryMember.MountsSource, EndsBy: p.EndsBy, FailsToFill: o.RecoveryMember.FailsToFill,
 	}
 }
 

@@ -88,7 +88,7 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 	if why := in.whyComeBack(r); why != "" {
 		return in.abandon(r, why)
 	}
-	if in.RestoreOver && in.isEmpty(r) && in.remain(r) {
+	if in.RestoreOver && in.mayEnd(r) {
 		return in.endUnpublished(r, "recovery member "+r.RecoveryMember+" has lost its data before it was published to clients, and EtcdRestore "+r.Source.Restore+" no longer exists or has ended")
 	}
 	switch {
@@ -155,8 +155,8 @@ func (in *Input) lookAfterOldMembers(r *v1beta2.RecoveryStatus, d Decision) Deci
 		d.Step = ReviveOldMembers{Except: r.Source.PVC}
 		return d
 	case in.respondingMember() == "":
-		if in.isEmpty(r) && in.remain(r) {
-			d.Wait.Remedy += " If the recovery member cannot be filled again, delete EtcdRestore " + r.Source.Restore + ": the restore is abandoned, and old members start again on their PVCs."
+		if in.mayEnd(r) {
+			d.Wait.Remedy += " If the recovery member cannot be filled again, delete EtcdRestore " + r.Source.Restore + ": the restore is abandoned, " + in.afterEnd(r)
 		}
 		return d
 	}
@@ -232,10 +232,27 @@ func (in *Input) isEmpty(r *v1beta2.RecoveryStatus) bool {
 	return p == nil || in.RecoveryMember.Hidden && !p.HasRun && !in.RecoveryMember.Serves
 }
 
-// remain is true if a pod or a PVC of an old member is left. Without any, the recovery member that is filled is all that
-// the cluster has.
+// mayEnd is true if the end of a restore in the cutover loses nothing. Its recovery member is empty, and an old member is
+// left. Without any, what the pod fills is all that the cluster has: then the agent must say that it fills nothing.
+func (in *Input) mayEnd(r *v1beta2.RecoveryStatus) bool {
+	p := in.RecoveryMember.Pod
+	return in.isEmpty(r) && (in.remain(r) || p != nil && p.FailsToFill && !p.isEnding())
+}
+
+// afterEnd says what follows the end of such a restore, as the end of a sentence.
+func (in *Input) afterEnd(r *v1beta2.RecoveryStatus) string {
+	if in.remain(r) {
+		return "and old members start again on their PVCs."
+	}
+	return "and another EtcdRestore can begin."
+}
+
+// remain is true if an old member has its PVC, or a pod that is not about to end. The fence takes PVCs from their members, and
+// the end of the recovery gives them back.
 func (in *Input) remain(r *v1beta2.RecoveryStatus) bool {
-	return slices.ContainsFunc(in.Facts.Remains(), func(name string) bool { return name != r.RecoveryMember })
+	return len(in.Fenced) > 0 || slices.ContainsFunc(in.Facts.Remains(), func(name string) bool {
+		return name != r.RecoveryMember && (in.Facts.HasPVC(name) || !in.Facts.Evidence(name).IsEnding())
+	})
 }
 
 // endUnpublished ends a recovery whose recovery member no client has reached. In the cutover a recovery member that is not

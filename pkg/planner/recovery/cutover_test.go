@@ -59,6 +59,8 @@ func TestUnfilledRestoreEnds(t *testing.T) {
 	hasRun := func(m *RecoveryMember) { m.Pod.HasRun = true }
 	hasPVC := func(m *RecoveryMember) { m.HasPVC = true }
 	isUnfilled := func(m *RecoveryMember) { m.HasPVC, m.Unfilled = true, true }
+	fails := func(m *RecoveryMember) { m.Pod.FailsToFill = true }
+	fenced := func(in *Input) { in.Fenced = []string{"a", "b"} }
 	ends := func(edit ...func(*RecoveryMember)) []func(*Input) {
 		return edits(recorded(cutover, restores), memberPod("", append(edit, crashes)...), restoreOver)
 	}
@@ -69,6 +71,12 @@ func TestUnfilledRestoreEnds(t *testing.T) {
 		{"its pod is lost, and its second PVC is empty", left, edits(persist, recorded(cutover, restores), hidden, unfilled, recoveryPVC, restoreOver), "Abandon"},
 		{"an old member exists that does not respond", "a:down,claim b:nopod c:nopod", ends(isUnfilled), "Abandon"},
 		{"its pod is deleted before it has run", left, ends(terminating), "Abandon"},
+		{"the fence has taken the PVCs from the old members", nothing, append(ends(isUnfilled), persist, fenced), "Abandon"},
+		{"its pod is lost after the fence has begun", nothing, edits(recorded(cutover, restores), restoreOver, fenced), isLost},
+		{"no old member is left, and the backup cannot be read", nothing, append(ends(isUnfilled, fails), persist), "Abandon"},
+		{"not if it was filled before the pod of a failed attempt was deleted", nothing, append(ends(isUnfilled, fails, terminating), persist), waits},
+		{"not if the only old pod is being deleted", "a:terminating b:nopod c:nopod", ends(), waits},
+		{"not with the data on its PVC although the agent fails", nothing, append(ends(hasPVC, fails), persist), waits},
 		{"not if no old member is left: it is all that the cluster has", nothing, ends(), waits},
 		{"not if its pod is lost and no old member is left", nothing, edits(recorded(cutover, restores), restoreOver), fills},
 		{"not while an EtcdRestore wants it", nothing, edits(recorded(cutover, restores), memberPod("", crashes)), waits},
@@ -80,18 +88,22 @@ func TestUnfilledRestoreEnds(t *testing.T) {
 		{"not after clients may have reached it", nothing, append(ends(), func(in *Input) { in.RecoveryMember.Hidden = false }), waits},
 		{"a recovery has no EtcdRestore", nothing, edits(recorded(cutover), memberPod("", crashes), restoreOver), waits},
 	})
-	const remedy = "delete EtcdRestore back"
+	const back, another = "old members start again on their PVCs", "another EtcdRestore can begin"
 	for name, test := range map[string]struct {
-		edits []func(*Input)
-		want  bool
+		members string
+		edits   []func(*Input)
+		want    string
 	}{
-		"without data": {edits(recorded(cutover, restores), memberPod("", crashes)), true},
-		"with data":    {edits(recorded(cutover, restores), memberPod("", crashes, hasRun)), false},
-		"a recovery":   {edits(recorded(cutover), memberPod("", crashes)), false},
+		"without data":             {left, edits(recorded(cutover, restores), memberPod("", crashes)), back},
+		"the fence has begun":      {nothing, edits(recorded(cutover, restores), memberPod("", crashes), fenced), back},
+		"no old member is left":    {nothing, edits(recorded(cutover, restores), memberPod("", crashes, fails)), another},
+		"its pod may still fill":   {nothing, edits(recorded(cutover, restores), memberPod("", crashes)), ""},
+		"with data":                {left, edits(recorded(cutover, restores), memberPod("", crashes, hasRun)), ""},
+		"a recovery from a member": {left, edits(recorded(cutover), memberPod("", crashes)), ""},
 	} {
-		d, _ := Decide(input(t, left, test.edits...))
-		if d.Wait == nil || strings.Contains(d.Wait.Remedy, remedy) != test.want {
-			t.Errorf("%s: the remedy names the EtcdRestore: %t wanted, %+v", name, test.want, d.Wait)
+		d, _ := Decide(input(t, test.members, test.edits...))
+		if d.Wait == nil || strings.Contains(d.Wait.Remedy, "delete EtcdRestore back") != (test.want != "") || !strings.Contains(d.Wait.Remedy, test.want) {
+			t.Errorf("%s: it waits for %+v, want the remedy %q", name, d.Wait, test.want)
 		}
 	}
 }

@@ -64,6 +64,8 @@ type Input struct {
 	Pods           []Pod
 	Facts          *diagnosis.Cluster
 	RecoveryMember RecoveryMember
+	// Fenced are the PVCs of old members that the fence of this cutover has taken from their members. The facts lack them.
+	Fenced []string
 }
 
 // Desired is what the spec says about recoveries.
@@ -137,6 +139,8 @@ type RecoveryPod struct {
 	// Fills is true if the pod has what fills its data directory, and does not need it again after it has served.
 	// LacksPVC is true if its own PVC does not exist.
 	Fills, LacksPVC bool
+	// FailsToFill is true if the agent in the pod has found nothing on the volume, and cannot read or use the backup.
+	FailsToFill bool
 	// Node is empty until the scheduler has chosen one. MountsSource is true if the pod mounts the PVC that the recovery
 	// reads.
 	Node         string

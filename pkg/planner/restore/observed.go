@@ -82,6 +82,8 @@ type RecoveryMember struct {
 	Revision int64
 	// Fills is true if its pod fills it. The next pod of one with a PVC only starts on what the PVC has.
 	Fills bool
+	// FailsToFill is true if its agent has found nothing on its volume, and cannot read or use the backup.
+	FailsToFill bool
 }
 
 // hasEnded is true once nothing more is done for the restore.

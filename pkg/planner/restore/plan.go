@@ -227,8 +227,12 @@ func (o *Observed) failingAgain(r *v1beta2.RecoveryStatus) *Wait {
 	if why == nil || o.RecoveryMember.Revision > 0 || !o.RecoveryMember.Fills {
 		return why
 	}
-	return &Wait{Reason: why.Reason, Message: fmt.Sprintf("%s; if the recovery member cannot be filled again, delete EtcdRestore %s, which abandons the restore",
-		strings.TrimRight(why.Message, ". "), o.Restore.Name)}
+	end := ""
+	if !o.RecoveryMember.FailsToFill {
+		end = " if an old member has its pod or its PVC" // otherwise the pod may fill all that the cluster has
+	}
+	return &Wait{Reason: why.Reason, Message: fmt.Sprintf("%s; if the recovery member cannot be filled again, delete EtcdRestore %s, which abandons the restore%s",
+		strings.TrimRight(why.Message, ". "), o.Restore.Name, end)}
 }
 
 // awaitFilled waits for the new bootstrap member, and cancels a recovery that cannot succeed.

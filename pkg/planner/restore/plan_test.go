@@ -445,9 +445,11 @@ func TestCutoverSaysHowItEnds(t *testing.T) {
 		member RecoveryMember
 		want   string
 	}{
-		"without data": {RecoveryMember{Failing: failing, Fills: true}, "no route; if the recovery member cannot be filled again, delete EtcdRestore r, which abandons the restore"},
-		"with data":    {RecoveryMember{Failing: failing, Fills: true, Revision: 7}, "no route."},
-		"on its PVC":   {RecoveryMember{Failing: failing}, "no route."},
+		"without data": {RecoveryMember{Failing: failing, Fills: true, FailsToFill: true}, "no route; if the recovery member cannot be filled again, delete EtcdRestore r, which abandons the restore"},
+		"its data is not known": {RecoveryMember{Failing: failing, Fills: true},
+			"no route; if the recovery member cannot be filled again, delete EtcdRestore r, which abandons the restore if an old member has its pod or its PVC"},
+		"with data":  {RecoveryMember{Failing: failing, Fills: true, Revision: 7}, "no route."},
+		"on its PVC": {RecoveryMember{Failing: failing}, "no route."},
 	} {
 		plan := Decide(observed(held, recovery(v1beta2.RecoveryPhaseCutover), filled(test.member)))
 		if plan.Wait == nil || plan.Wait.Message != test.want {
