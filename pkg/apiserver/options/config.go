@@ -104,7 +104,7 @@ func (o *Options) applyStorage(config *apiserver.Config) error {
 	budget := storage.Budget{
 		Bytes: o.NamespaceWriteBudget.Value(), Objects: o.NamespaceObjectLimit, Clock: o.clock, MayExceed: mayExceed(config.DelegatedAuthorizer),
 	}
-	config.Generic.RESTOptionsGetter = storage.LimitWrites(storage.RetryUnavailable(getter, o.confirmStorage), budget)
+	config.Generic.RESTOptionsGetter = storage.LimitWrites(storage.RetryUnavailable(getter, o.storageGuard), budget)
 	return nil
 }
 

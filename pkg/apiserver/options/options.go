@@ -4,7 +4,6 @@
 package options
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"net"
@@ -27,6 +26,7 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/validation"
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
+	"github.com/etcd-operator/etcd-operator/pkg/apiserver/storage"
 )
 
 // DefaultEtcdPrefix is below what key the storage has the objects.
@@ -76,8 +76,8 @@ type Options struct {
 
 	// embedded is the etcd in this process; nil for another etcd, and before Run.
 	embedded *embeddedetcd.Server
-	// confirmStorage returns nil if the storage is still the one that the server was started with; nil before Run.
-	confirmStorage func(context.Context) error
+	// storageGuard knows whether the storage is still the one that the server was started with; nil before Run.
+	storageGuard storage.Guard
 	// deferred is the admission plugin whose API the kube-apiserver does not serve yet; nil if
 	// it serves all APIs.
 	deferred *deferredAdmission

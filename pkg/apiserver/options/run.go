@@ -129,7 +129,7 @@ func (o *Options) startStorageGuard(ctx context.Context, cancel context.CancelCa
 		return nil, err
 	}
 	guard := &storageGuard{clock: o.clock, end: cancel, isInUse: func(ctx context.Context) (bool, error) { return o.isStorageInUse(ctx, client) }}
-	o.confirmStorage = guard.check
+	o.storageGuard = guard
 	go guard.run(ctx)
 	return func() { _ = client.Close() }, nil
 }

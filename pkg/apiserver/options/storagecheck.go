@@ -15,6 +15,7 @@ import (
 	clientv3 "go.etcd.io/etcd/client/v3"
 	"go.uber.org/zap"
 	"google.golang.org/grpc"
+	"google.golang.org/grpc/backoff"
 	corev1 "k8s.io/api/core/v1"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
@@ -48,6 +49,11 @@ const (
 	// storageKeepAlive is after how long a connection to a member that is lost is noticed, and how long that member
 	// may take to respond. Other members are read from then on.
 	storageKeepAlive = 10 * time.Second
+	// storageReconnect is the longest wait before a member is connected to again. The default of gRPC, two minutes, would
+	// leave requests unconfirmed for that long after the storage has come back.
+	storageReconnect = time.Second
+	// storageConnect is how long a connection may take to be made. The address of a member may lead nowhere meanwhile.
+	storageConnect = 5 * time.Second
 )
 
 // checkStorage is the preflight check of the storage. It passes if the storage was used before,
@@ -112,11 +118,14 @@ func (o *Options) storageTransport() (storagebackend.TransportConfig, error) {
 	return to, nil
 }
 
-// storageClient connects to the storage as the server itself does.
+// storageClient connects to the storage as the server itself does, but again within a second after it was away.
 func storageClient(to storagebackend.TransportConfig) (*clientv3.Client, error) {
+	reconnect := grpc.ConnectParams{Backoff: backoff.DefaultConfig, MinConnectTimeout: storageConnect}
+	reconnect.Backoff.BaseDelay, reconnect.Backoff.MaxDelay = storageReconnect/10, storageReconnect
 	config := clientv3.Config{
 		Endpoints: to.ServerList, Logger: zap.NewNop(),
 		DialKeepAliveTime: storageKeepAlive, DialKeepAliveTimeout: storageKeepAlive,
+		DialOptions: []grpc.DialOption{grpc.WithConnectParams(reconnect)},
 	}
 	if to.CertFile != "" || to.KeyFile != "" || to.TrustedCAFile != "" {
 		var err error
@@ -130,12 +139,12 @@ func storageClient(to storagebackend.TransportConfig) (*clientv3.Client, error) 
 			return nil, fmt.Errorf("egress to the storage: %w", err)
 		}
 		if dial != nil {
-			config.DialOptions = []grpc.DialOption{grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
+			config.DialOptions = append(config.DialOptions, grpc.WithContextDialer(func(ctx context.Context, address string) (net.Conn, error) {
 				if parsed, err := url.Parse(address); err == nil && parsed.Host != "" {
 					address = parsed.Host
 				}
 				return dial(ctx, "tcp", address)
-			})}
+			}))
 		}
 	}
 	return clientv3.New(config)

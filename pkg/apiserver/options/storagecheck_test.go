@@ -199,6 +199,34 @@ func TestStorageCheckUsesTheEgressSelector(t *testing.T) {
 	}
 }
 
+// TestStorageIsConnectedToAgain: a storage that was away for long is connected to within seconds after it is back. Until
+// then no response is confirmed.
+func TestStorageIsConnectedToAgain(t *testing.T) {
+	t.Parallel()
+	dialed := make(chan struct{}, 1000)
+	selector := egressselector.NewEgressSelectorWithMap(map[egressselector.EgressType]utilnet.DialFunc{
+		egressselector.Etcd: func(context.Context, string, string) (net.Conn, error) {
+			dialed <- struct{}{}
+			return nil, errors.New("refused")
+		},
+	})
+	client, err := storageClient(storagebackend.TransportConfig{ServerList: []string{"http://etcd.invalid:2379"}, EgressLookup: selector.Lookup})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { client.Close() })
+	ctx, cancel := context.WithTimeout(t.Context(), 15*time.Second) // some 3 s. The default of gRPC takes 26 s
+	defer cancel()
+	go func() { _, _ = client.Get(ctx, "a") }()
+	for attempt := range 7 {
+		select {
+		case <-dialed:
+		case <-ctx.Done():
+			t.Fatalf("only %d attempts", attempt)
+		}
+	}
+}
+
 // TestStorageTransport checks that the check reads the file of the egress selector.
 func TestStorageTransport(t *testing.T) {
 	t.Parallel()

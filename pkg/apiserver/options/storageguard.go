@@ -6,6 +6,7 @@ package options
 import (
 	"context"
 	"errors"
+	"sync"
 	"time"
 
 	"k8s.io/klog/v2"
@@ -13,10 +14,13 @@ import (
 )
 
 const (
-	// guardPeriod is how often a server reads whether its storage is still the one that it was started with.
+	// guardPeriod is how often a server reads whether its storage is still the one that it was started with. It does not
+	// grow while the storage does not respond: a storage that comes back empty has not responded before.
 	guardPeriod = time.Second
-	// guardMaxPeriod bounds the period while the storage does not respond. A server responds to no request then.
-	guardMaxPeriod = 8 * time.Second
+	// guardRecent is for how long a read that has found the mark confirms responses. It is longer than the period by the
+	// time that a read takes, so that clients at rest cause no reads. It is shorter than the time in which an etcd comes back
+	// empty and the watch cache has read it: the watch cache alone waits a second first.
+	guardRecent = 3 * guardPeriod / 2
 	// guardTimeout is how long one read may take.
 	guardTimeout = 5 * time.Second
 )
@@ -26,52 +30,71 @@ const (
 var errStorageReplaced = errors.New("the storage has lost the mark that an API server writes at its start, so it was emptied or replaced while this server served it. " +
 	"The server ends, because Kubernetes would delete the pods of EtcdClusters that it does not find")
 
-// storageGuard ends a server whose storage is no longer the one that it was started with.
+// storageGuard ends a server whose storage is no longer the one that it was started with. It implements storage.Guard.
 type storageGuard struct {
 	// isInUse reads the mark through a quorum.
 	isInUse func(context.Context) (bool, error)
 	clock   clock.Clock
 	// end ends the server.
 	end context.CancelCauseFunc
+
+	mu sync.Mutex
+	// found is when the last read began, if it has found the mark.
+	found time.Time
 }
 
-// check returns nil if the storage has the mark. Only a read that succeeds and finds no mark ends the server: an error
+// Check returns nil if the storage has the mark. Only a read that succeeds and finds no mark ends the server: an error
 // says nothing about the storage.
-func (g *storageGuard) check(ctx context.Context) error {
+func (g *storageGuard) Check(ctx context.Context) error {
+	began := g.clock.Now()
 	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
 	defer cancel()
 	inUse, err := g.isInUse(ctx)
-	if err != nil {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.found = time.Time{}
+	switch {
+	case err != nil:
 		return err
-	}
-	if !inUse {
+	case !inUse:
 		klog.FromContext(ctx).Error(errStorageReplaced, "Ending the server")
 		g.end(errStorageReplaced)
 		return errStorageReplaced
+	default:
+		g.found = began
+		return nil
 	}
-	return nil
+}
+
+// CheckRecent returns nil if the storage has the mark, or if the last read has found it and began a moment ago. After a
+// read that has failed, the storage is not confirmed until a read has found the mark.
+func (g *storageGuard) CheckRecent(ctx context.Context) error {
+	g.mu.Lock()
+	recent := g.clock.Since(g.found) <= guardRecent
+	g.mu.Unlock()
+	if recent {
+		return nil
+	}
+	return g.Check(ctx)
 }
 
 // run checks the storage until the context ends.
 func (g *storageGuard) run(ctx context.Context) {
-	period := guardPeriod
 	for {
-		timer := g.clock.NewTimer(period)
+		timer := g.clock.NewTimer(guardPeriod)
 		select {
 		case <-ctx.Done():
 			timer.Stop()
 			return
 		case <-timer.C():
 		}
-		err := g.check(ctx)
+		err := g.Check(ctx)
 		switch {
 		case err == nil:
-			period = guardPeriod
 		case ctx.Err() != nil || errors.Is(err, errStorageReplaced):
 			return
 		default:
-			period = min(2*period, guardMaxPeriod)
-			klog.FromContext(ctx).V(2).Info("Cannot read whether the storage is the one of the start", "reason", err, "retryAfter", period)
+			klog.FromContext(ctx).V(2).Info("Cannot read whether the storage is the one of the start", "reason", err)
 		}
 	}
 }

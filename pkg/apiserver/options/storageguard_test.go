@@ -6,12 +6,15 @@ package options
 import (
 	"context"
 	"errors"
+	"fmt"
 	"testing"
 	"time"
 
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
+	"k8s.io/apimachinery/pkg/types"
 	"k8s.io/apimachinery/pkg/util/wait"
+	"k8s.io/client-go/rest"
 	clocktesting "k8s.io/utils/clock/testing"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apiserver/embeddedetcd"
@@ -28,17 +31,12 @@ func TestReplacedStorageEndsTheServer(t *testing.T) {
 	}
 	for name, test := range map[string]struct {
 		reads []read
-		// after is how long the guard waits before each read.
-		after []time.Duration
 		ends  bool
 	}{
-		"storage that stays":          {[]read{{inUse: true}, {inUse: true}}, []time.Duration{guardPeriod, guardPeriod}, false},
-		"storage that loses its mark": {[]read{{inUse: true}, {}}, []time.Duration{guardPeriod, guardPeriod}, true},
-		"storage that does not respond": {
-			[]read{{err: errDown}, {err: errDown}, {err: errDown}, {err: errDown}, {inUse: true}, {inUse: true}},
-			[]time.Duration{guardPeriod, 2 * guardPeriod, 4 * guardPeriod, guardMaxPeriod, guardMaxPeriod, guardPeriod}, false,
-		},
-		"storage that comes back empty": {[]read{{err: errDown}, {}}, []time.Duration{guardPeriod, 2 * guardPeriod}, true},
+		"storage that stays":            {[]read{{inUse: true}, {inUse: true}}, false},
+		"storage that loses its mark":   {[]read{{inUse: true}, {}}, true},
+		"storage that does not respond": {[]read{{err: errDown}, {err: errDown}, {err: errDown}, {inUse: true}, {inUse: true}}, false},
+		"storage that comes back empty": {[]read{{err: errDown}, {err: errDown}, {err: errDown}, {}}, true},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -61,12 +59,16 @@ func TestReplacedStorageEndsTheServer(t *testing.T) {
 			}()
 			for i, r := range test.reads {
 				awaitTimer(t, now)
-				now.Step(test.after[i] - 1)
+				now.Step(guardPeriod - 1)
 				if !now.HasWaiters() {
-					t.Fatalf("read %d comes before %s", i, test.after[i])
+					t.Fatalf("read %d comes before %s", i, guardPeriod)
 				}
 				now.Step(1)
-				reads <- r
+				select {
+				case reads <- r:
+				case <-time.After(10 * time.Second):
+					t.Fatalf("read %d does not come after %s", i, guardPeriod)
+				}
 			}
 			if test.ends {
 				<-done
@@ -130,36 +132,131 @@ func TestReplacedStorageEndsAtOnce(t *testing.T) {
 	}
 }
 
-// TestReplacedStorageHasNoMissingObjects: between the replacement and the next read of the guard, no client gets the response that
-// an EtcdCluster does not exist. Kubernetes deletes the pods of one that does not.
+// TestRecentReadConfirms: clients at rest cause no reads of the mark, and no response counts that no read has confirmed.
+func TestRecentReadConfirms(t *testing.T) {
+	t.Parallel()
+	ok, down := error(nil), errors.New("no leader")
+	for name, test := range map[string]struct {
+		// before are the errors of earlier reads.
+		before []error
+		age    time.Duration
+		// reads is how many reads the request causes.
+		reads int
+	}{
+		"never read":               {nil, 0, 1},
+		"found at once":            {[]error{ok}, 0, 0},
+		"found a period ago":       {[]error{ok}, guardPeriod, 0},
+		"found at the limit":       {[]error{ok}, guardRecent, 0},
+		"found too long ago":       {[]error{ok}, guardRecent + 1, 1},
+		"found, and then not read": {[]error{ok, down}, 0, 1},
+		"not read, and then found": {[]error{down, ok}, 0, 0},
+		"not read":                 {[]error{down}, 0, 1},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := clocktesting.NewFakeClock(time.Unix(0, 0))
+			reads, result := 0, error(nil)
+			guard := &storageGuard{clock: now, isInUse: func(context.Context) (bool, error) {
+				reads++
+				return result == nil, result
+			}}
+			for _, result = range test.before {
+				if err := guard.Check(t.Context()); !errors.Is(err, result) {
+					t.Fatalf("a read reports %v, want %v", err, result)
+				}
+			}
+			now.Step(test.age)
+			reads, result = 0, down
+			err := guard.CheckRecent(t.Context())
+			if reads != test.reads || (err == nil) != (test.reads == 0) {
+				t.Errorf("%d reads, want %d; result %v", reads, test.reads, err)
+			}
+		})
+	}
+}
+
+// TestReplacedStorageHasNoMissingObjects: between the replacement and the end of the server, no client gets the response that
+// an EtcdCluster does not exist. Kubernetes deletes the pods of one that does not. Garbage collection also reads that from lists
+// and watches, and from another UID.
 func TestReplacedStorageHasNoMissingObjects(t *testing.T) {
 	t.Parallel()
-	storage, err := embeddedetcd.Start(t.Context(), t.TempDir())
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(storage.Stop)
-	ctx, cancel := context.WithCancelCause(t.Context())
-	t.Cleanup(func() { cancel(nil) })
-	o := parse(t, "--etcd-servers="+storage.Endpoint(), "--allow-empty-storage")
-	o.clock = clocktesting.NewFakeClock(time.Unix(0, 0)) // no read of the guard by itself
-	stop, err := o.startStorageGuard(ctx, cancel)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(stop)
-	server := startServer(t, storage, o)
+	server, o, now, ended := startGuarded(t)
 	clusters := server.client.EtcdV1beta2().EtcdClusters("default")
-	if _, err := clusters.Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsNotFound(err) {
+	if _, err := clusters.Create(t.Context(), newCluster("a"), metav1.CreateOptions{}); err != nil {
+		t.Fatal(err)
+	}
+	client := server.client.EtcdV1beta2().RESTClient()
+	to := func(verb string) *rest.Request {
+		// A response with Retry-After is the result, and not the response to the next attempt.
+		return client.Verb(verb).Namespace("default").Resource("etcdclusters").MaxRetries(0)
+	}
+	created := 0
+	requests := map[string]func() error{
+		"get":                       func() error { return to("GET").Name("a").Do(t.Context()).Error() },
+		"get from the watch cache":  func() error { return to("GET").Name("a").Param("resourceVersion", "0").Do(t.Context()).Error() },
+		"list":                      func() error { return to("GET").Do(t.Context()).Error() },
+		"list from the watch cache": func() error { return to("GET").Param("resourceVersion", "0").Do(t.Context()).Error() },
+		"list in parts":             func() error { return to("GET").Param("limit", "1").Do(t.Context()).Error() },
+		"create": func() error {
+			created++
+			return to("POST").Body(newCluster(fmt.Sprintf("b%d", created))).Do(t.Context()).Error()
+		},
+		"apply": func() error {
+			body := `{"apiVersion":"etcd.database.coreos.com/v1beta2","kind":"EtcdCluster","metadata":{"name":"c"},"spec":{"size":3,"version":"3.6.16"}}`
+			return client.Patch(types.ApplyPatchType).Namespace("default").Resource("etcdclusters").Name("c").MaxRetries(0).
+				Param("fieldManager", "test").Body([]byte(body)).Do(t.Context()).Error()
+		},
+		"watch": func() error {
+			events, err := to("GET").Param("watch", "true").Watch(t.Context())
+			if err == nil {
+				events.Stop()
+			}
+			return err
+		},
+	}
+	missing := func() error { return to("GET").Name("absent").Do(t.Context()).Error() }
+	for name, request := range requests {
+		if err := request(); err != nil {
+			t.Errorf("%s in the storage of the start: %v", name, err)
+		}
+	}
+	if err := missing(); !apierrors.IsNotFound(err) {
 		t.Errorf("storage of the start: %v, want that the object is not found", err)
 	}
 	if _, err := server.etcd.Delete(t.Context(), o.inUseKey()); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := clusters.Get(t.Context(), "a", metav1.GetOptions{}); !apierrors.IsServerTimeout(err) {
+	if err := missing(); !apierrors.IsServerTimeout(err) {
 		t.Errorf("another storage: %v, want a timeout of the server", err)
 	}
-	if !errors.Is(context.Cause(ctx), errStorageReplaced) {
+	if !errors.Is(context.Cause(ended), errStorageReplaced) {
 		t.Error("the server goes on")
 	}
+	now.Step(guardRecent + 1)
+	for name, request := range requests {
+		if err := request(); !apierrors.IsServerTimeout(err) && !apierrors.IsTooManyRequests(err) {
+			t.Errorf("%s in another storage: %v, want that the client is to try again", name, err)
+		}
+	}
+}
+
+// startGuarded starts a server with a guard that reads nothing by itself.
+func startGuarded(t *testing.T) (server *standalone, o *Options, now *clocktesting.FakeClock, ended context.Context) {
+	t.Helper()
+	storage, err := embeddedetcd.Start(t.Context(), t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(storage.Stop)
+	ended, cancel := context.WithCancelCause(t.Context())
+	t.Cleanup(func() { cancel(nil) })
+	now = clocktesting.NewFakeClock(time.Unix(0, 0))
+	o = parse(t, "--etcd-servers="+storage.Endpoint(), "--allow-empty-storage")
+	o.clock = now
+	stop, err := o.startStorageGuard(ended, cancel)
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(stop)
+	return startServer(t, storage, o), o, now, ended
 }

@@ -15,22 +15,33 @@ import (
 	metav1 "k8s.io/apimachinery/pkg/apis/meta/v1"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	"k8s.io/klog/v2"
 )
+
+// Guard knows whether a storage is still the one that its server was started with. Both methods return nil if it is.
+type Guard interface {
+	// Check reads that now.
+	Check(ctx context.Context) error
+	// CheckRecent reads it now as well, unless a read of a moment ago has found it.
+	CheckRecent(ctx context.Context) error
+}
 
 // RetryUnavailable makes the storages of a getter report an etcd that is not available, because
 // its leader has changed or a member has stopped, as a timeout of the server. Such a response has the
 // header Retry-After, and client libraries send the request again. Otherwise it would be an
 // internal error, after which they stop.
 //
-// An object that is not found is reported so, too, unless confirm returns nil afterwards. Garbage collection deletes the
-// pods of an EtcdCluster that is not found, and in an empty etcd at the same address none is found. Without confirm
-// every such response counts.
-func RetryUnavailable(getter generic.RESTOptionsGetter, confirm func(context.Context) error) generic.RESTOptionsGetter {
+// Each response that tells what is stored is reported so, too, unless the guard confirms afterwards that the storage is
+// the one of the start. Garbage collection deletes the pods of an EtcdCluster that is not found, that a list or the
+// first events of a watch lack, or that has another UID. In an empty etcd at the same address all of that happens. The
+// storages are those above the watch cache, because it reads all objects again from such an etcd, and serves them from
+// memory. Without a guard every response counts.
+func RetryUnavailable(getter generic.RESTOptionsGetter, guard Guard) generic.RESTOptionsGetter {
 	return wrappingGetter{RESTOptionsGetter: getter, wrap: func(_ schema.GroupResource, inner storage.Interface, _ func() runtime.Object) storage.Interface {
-		return retryableStorage{Interface: inner, confirm: confirm}
+		return retryableStorage{Interface: inner, guard: guard}
 	}}
 }
 
@@ -38,7 +49,7 @@ func RetryUnavailable(getter generic.RESTOptionsGetter, confirm func(context.Con
 type retryableStorage struct {
 	storage.Interface
 
-	confirm func(context.Context) error
+	guard Guard
 }
 
 func (s retryableStorage) Create(ctx context.Context, key string, obj, out runtime.Object, ttl uint64) error {
@@ -67,6 +78,21 @@ func (s retryableStorage) GuaranteedUpdate(
 	return s.asUnreachable(ctx, key, s.Interface.GuaranteedUpdate(ctx, key, out, ignoreNotFound, preconditions, update, cached))
 }
 
+// Watch rejects a watch as the watch cache does before it has read all objects. After this error client libraries watch
+// again from the same revision. After most others they list first.
+func (s retryableStorage) Watch(ctx context.Context, key string, options storage.ListOptions) (watch.Interface, error) {
+	events, err := s.Interface.Watch(ctx, key, options)
+	if err != nil {
+		return nil, err
+	}
+	if err := s.confirm(ctx, nil); err != nil {
+		events.Stop()
+		logUnavailable(ctx, key, err)
+		return nil, apierrors.NewTooManyRequests("the storage is not available", 1)
+	}
+	return events, nil
+}
+
 // errFull is what a client gets while etcd is at its quota. The embedded etcd is guarded, and this is for
 // every other one, which nothing but its administrator compacts then: the API server writes before it compacts.
 var errFull = &apierrors.StatusError{ErrStatus: metav1.Status{
@@ -84,17 +110,35 @@ func (s retryableStorage) asUnreachable(ctx context.Context, key string, err err
 	if errors.Is(err, rpctypes.ErrNoSpace) {
 		return errFull
 	}
-	if storage.IsNotFound(err) && s.confirm != nil {
-		unconfirmed := s.confirm(ctx)
-		if unconfirmed == nil {
+	unavailable := err
+	if err == nil || !isUnavailable(err) {
+		if unavailable = s.confirm(ctx, err); unavailable == nil {
 			return err
 		}
-		err = unconfirmed
-	} else if err == nil || !isUnavailable(err) {
-		return err
 	}
-	klog.FromContext(ctx).Info("The storage is not available; the client is to try again", "key", key, "err", err)
+	logUnavailable(ctx, key, unavailable)
 	return storage.NewUnreachableError(key, 0)
+}
+
+// confirm returns nil if the storage that has responded is the one of the start, or if the response does not tell what
+// is stored. A missing object needs a read of the guard, because it is read from etcd itself, an instant after etcd was
+// replaced. Lists and watches reach an etcd that was replaced only after the watch cache has begun again, and GETs
+// find something in it only after it was created again.
+func (s retryableStorage) confirm(ctx context.Context, err error) error {
+	switch {
+	case s.guard == nil:
+		return nil
+	case storage.IsNotFound(err):
+		return s.guard.Check(ctx)
+	case err == nil:
+		return s.guard.CheckRecent(ctx)
+	default:
+		return nil
+	}
+}
+
+func logUnavailable(ctx context.Context, key string, err error) {
+	klog.FromContext(ctx).Info("The storage is not available; the client is to try again", "key", key, "err", err)
 }
 
 func isUnavailable(err error) bool {

@@ -17,6 +17,7 @@ import (
 	apierrors "k8s.io/apimachinery/pkg/api/errors"
 	"k8s.io/apimachinery/pkg/runtime"
 	"k8s.io/apimachinery/pkg/runtime/schema"
+	"k8s.io/apimachinery/pkg/watch"
 	"k8s.io/apiserver/pkg/registry/generic"
 	"k8s.io/apiserver/pkg/storage"
 	storeerr "k8s.io/apiserver/pkg/storage/errors"
@@ -25,10 +26,29 @@ import (
 	"k8s.io/client-go/tools/cache"
 )
 
-// failing is a storage whose requests fail.
+// failing is a storage whose requests end with the error.
 type failing struct {
 	storage.Interface
-	err error
+	err    error
+	events watch.Interface
+}
+
+func (f failing) GetList(context.Context, string, storage.ListOptions, runtime.Object) error {
+	return f.err
+}
+
+func (f failing) Watch(context.Context, string, storage.ListOptions) (watch.Interface, error) {
+	return f.events, f.err
+}
+
+func (f failing) GuaranteedUpdate(context.Context, string, runtime.Object, bool, *storage.Preconditions, storage.UpdateFunc, runtime.Object) error {
+	return f.err
+}
+
+func (f failing) Delete(
+	context.Context, string, runtime.Object, *storage.Preconditions, storage.ValidateObjectFunc, runtime.Object, storage.DeleteOptions,
+) error {
+	return f.err
 }
 
 func (f failing) Get(context.Context, string, storage.GetOptions, runtime.Object) error { return f.err }
@@ -78,29 +98,83 @@ func TestUnavailableStorageIsTriedAgain(t *testing.T) {
 	}
 }
 
-// TestMissingObjectIsConfirmed: garbage collection deletes the pods of an EtcdCluster that is not found. So the storage
-// must be the one that had the objects.
-func TestMissingObjectIsConfirmed(t *testing.T) {
+// fakeGuard has two results of a read: that of now, and that of a moment ago.
+type fakeGuard struct{ now, recent error }
+
+func (g fakeGuard) Check(context.Context) error       { return g.now }
+func (g fakeGuard) CheckRecent(context.Context) error { return g.recent }
+
+// TestResponsesAreConfirmed: garbage collection deletes the pods of an EtcdCluster that is not found, that a list or a
+// watch lacks, or that has another UID. So the storage must be the one that had the objects.
+func TestResponsesAreConfirmed(t *testing.T) {
 	t.Parallel()
+	missing, replaced := storage.NewKeyNotFoundError("/a", 0), errors.New("replaced")
 	for name, test := range map[string]struct {
-		err     error
-		confirm func(context.Context) error
-		missing bool
+		err   error
+		guard Guard
+		want  func(error) bool
 	}{
-		"storage of the start":       {storage.NewKeyNotFoundError("/a", 0), func(context.Context) error { return nil }, true},
-		"another storage":            {storage.NewKeyNotFoundError("/a", 0), func(context.Context) error { return errors.New("replaced") }, false},
-		"storage without a guard":    {storage.NewKeyNotFoundError("/a", 0), nil, true},
-		"storage that has no leader": {rpctypes.ErrNoLeader, func(context.Context) error { return nil }, false},
+		"storage of the start":                           {nil, fakeGuard{}, isNil},
+		"another storage":                                {nil, fakeGuard{now: replaced, recent: replaced}, storage.IsUnreachable},
+		"storage that had the mark a moment ago":         {nil, fakeGuard{now: replaced}, isNil},
+		"storage without a guard":                        {nil, nil, isNil},
+		"missing object, storage of the start":           {missing, fakeGuard{}, storage.IsNotFound},
+		"missing object, another storage":                {missing, fakeGuard{now: replaced, recent: replaced}, storage.IsUnreachable},
+		"missing object, another storage since a moment": {missing, fakeGuard{now: replaced}, storage.IsUnreachable},
+		"missing object, storage without a guard":        {missing, nil, storage.IsNotFound},
+		"storage that has no leader":                     {rpctypes.ErrNoLeader, fakeGuard{}, storage.IsUnreachable},
+		"object that exists in another storage":          {storage.NewKeyExistsError("/a", 0), fakeGuard{now: replaced, recent: replaced}, storage.IsExist},
+	} {
+		s := retryableStorage{Interface: failing{err: test.err}, guard: test.guard}
+		for verb, request := range map[string]func() error{
+			"create": func() error { return s.Create(t.Context(), "/a", nil, nil, 0) },
+			"get":    func() error { return s.Get(t.Context(), "/a", storage.GetOptions{}, nil) },
+			"list":   func() error { return s.GetList(t.Context(), "/a", storage.ListOptions{}, nil) },
+			"update": func() error { return s.GuaranteedUpdate(t.Context(), "/a", nil, true, nil, nil, nil) },
+			"delete": func() error { return s.Delete(t.Context(), "/a", nil, nil, nil, nil, storage.DeleteOptions{}) },
+		} {
+			t.Run(name+"/"+verb, func(t *testing.T) {
+				t.Parallel()
+				if err := request(); !test.want(err) {
+					t.Errorf("got %v", err)
+				}
+			})
+		}
+	}
+}
+
+// TestWatchIsConfirmed: a watch begins only in the storage of the start. Client libraries watch again after the status
+// 429, and after others they list.
+func TestWatchIsConfirmed(t *testing.T) {
+	t.Parallel()
+	errWatch := errors.New("no watch")
+	for name, test := range map[string]struct {
+		err   error
+		guard Guard
+		want  func(error) bool
+		// stops is true if the watch that has begun ends.
+		stops bool
+	}{
+		"storage of the start":    {nil, fakeGuard{}, isNil, false},
+		"storage without a guard": {nil, nil, isNil, false},
+		"another storage":         {nil, fakeGuard{recent: errors.New("replaced")}, apierrors.IsTooManyRequests, true},
+		"watch that fails":        {errWatch, fakeGuard{}, func(err error) bool { return errors.Is(err, errWatch) }, false},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			err := retryableStorage{Interface: failing{err: test.err}, confirm: test.confirm}.Get(t.Context(), "/a", storage.GetOptions{}, nil)
-			if missing := storage.IsNotFound(err); missing != test.missing || !missing && !storage.IsUnreachable(err) {
-				t.Errorf("got %v, want that it is not found: %t, or else that the storage is not available", err, test.missing)
+			begun := watch.NewFake()
+			_, err := retryableStorage{Interface: failing{err: test.err, events: begun}, guard: test.guard}.Watch(t.Context(), "/a", storage.ListOptions{})
+			if !test.want(err) || begun.IsStopped() != test.stops {
+				t.Errorf("got %v, ended %t, want %t", err, begun.IsStopped(), test.stops)
+			}
+			if seconds, again := apierrors.SuggestsClientDelay(err); test.stops && (!again || seconds != 1) {
+				t.Errorf("to be tried again: %t, after %d s, want after 1 s", again, seconds)
 			}
 		})
 	}
 }
+
+func isNil(err error) bool { return err == nil }
 
 // getter returns a storage.
 type getter struct{ storage.Interface }
