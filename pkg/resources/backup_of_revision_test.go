@@ -23,6 +23,7 @@ func TestBackupOfRevision(t *testing.T) {
 		hour        int
 		revision    int64
 		unconfirmed bool
+		differs     bool
 	}
 	recovered := func(c *v1beta2.EtcdCluster) {
 		c.Status.Recovery = &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, CompletionTime: ptr.To(at(10))}
@@ -38,19 +39,22 @@ func TestBackupOfRevision(t *testing.T) {
 		cluster  func(*v1beta2.EtcdCluster)
 		want     string
 	}{
-		"newest":                                   {[]record{{1, 1, false}, {2, 2, false}}, nil, "c", nil, "2"},
-		"one that a user names":                    {[]record{{1, 1, false}, {2, 2, false}}, ptr.To[int64](1), "c", nil, "1"},
-		"one that does not exist":                  {[]record{{1, 1, false}}, ptr.To[int64](7), "c", nil, ""},
-		"a late backup of old data":                {[]record{{1, 5, false}, {2, 9, false}, {3, 6, true}}, nil, "c", nil, "2"},
-		"a late backup that has more":              {[]record{{1, 5, false}, {2, 6, true}}, nil, "c", nil, "2"},
-		"revisions from before a recovery":         {[]record{{9, 9, false}, {11, 6, true}}, nil, "c", recovered, "11"},
-		"what a restore has replaced":              {[]record{{1, 3, false}, {2, 9, false}}, nil, "c", restored, "1"},
-		"what was made since the restore":          {[]record{{1, 3, false}, {2, 9, false}, {11, 4, false}}, nil, "c", restored, "11"},
-		"replaced data by its revision":            {[]record{{1, 3, false}, {2, 9, false}}, ptr.To[int64](9), "c", restored, "2"},
-		"a revision from before and after":         {[]record{{1, 3, false}, {2, 9, false}, {11, 9, false}}, ptr.To[int64](9), "c", restored, "11"},
-		"restore of another cluster":               {[]record{{1, 3, false}, {2, 9, false}}, nil, "another", recovered, "2"},
-		"everything is of an earlier cluster":      {[]record{{-3, 3, false}, {-2, 9, false}}, nil, "c", nil, "-2"},
-		"of an earlier cluster and of the present": {[]record{{-3, 3, false}, {2, 1, false}}, nil, "c", nil, "2"},
+		"newest":                                   {[]record{{1, 1, false, false}, {2, 2, false, false}}, nil, "c", nil, "2"},
+		"one that a user names":                    {[]record{{1, 1, false, false}, {2, 2, false, false}}, ptr.To[int64](1), "c", nil, "1"},
+		"one that does not exist":                  {[]record{{1, 1, false, false}}, ptr.To[int64](7), "c", nil, ""},
+		"a late backup of old data":                {[]record{{1, 5, false, false}, {2, 9, false, false}, {3, 6, true, false}}, nil, "c", nil, "2"},
+		"a late backup that has more":              {[]record{{1, 5, false, false}, {2, 6, true, false}}, nil, "c", nil, "2"},
+		"a late backup of data that differs":       {[]record{{1, 5, false, false}, {2, 9, false, true}}, nil, "c", nil, "1"},
+		"that backup, which a user names":          {[]record{{1, 5, false, false}, {2, 9, false, true}}, ptr.To[int64](9), "c", nil, "2"},
+		"no other than of data that differs":       {[]record{{1, 5, false, true}, {2, 9, false, true}}, nil, "c", nil, "2"},
+		"revisions from before a recovery":         {[]record{{9, 9, false, false}, {11, 6, true, false}}, nil, "c", recovered, "11"},
+		"what a restore has replaced":              {[]record{{1, 3, false, false}, {2, 9, false, false}}, nil, "c", restored, "1"},
+		"what was made since the restore":          {[]record{{1, 3, false, false}, {2, 9, false, false}, {11, 4, false, false}}, nil, "c", restored, "11"},
+		"replaced data by its revision":            {[]record{{1, 3, false, false}, {2, 9, false, false}}, ptr.To[int64](9), "c", restored, "2"},
+		"a revision from before and after":         {[]record{{1, 3, false, false}, {2, 9, false, false}, {11, 9, false, false}}, ptr.To[int64](9), "c", restored, "11"},
+		"restore of another cluster":               {[]record{{1, 3, false, false}, {2, 9, false, false}}, nil, "another", recovered, "2"},
+		"everything is of an earlier cluster":      {[]record{{-3, 3, false, false}, {-2, 9, false, false}}, nil, "c", nil, "-2"},
+		"of an earlier cluster and of the present": {[]record{{-3, 3, false, false}, {2, 1, false, false}}, nil, "c", nil, "2"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
@@ -58,8 +62,9 @@ func TestBackupOfRevision(t *testing.T) {
 			for _, r := range test.records {
 				end, uri := at(r.hour), strconv.Itoa(r.hour)
 				b.Status.URI, b.Status.LastSuccessDate, b.Status.EtcdRevision, b.Status.Unconfirmed, b.Status.Verified = uri, end, r.revision, r.unconfirmed, true
+				b.Status.DataDiffers = r.differs
 				b.Status.History = append([]v1beta2.BackupRecord{{
-					StartTime: end, CompletionTime: &end, Succeeded: true, Verified: true, URI: uri, Revision: r.revision, Unconfirmed: r.unconfirmed,
+					StartTime: end, CompletionTime: &end, Succeeded: true, Verified: true, URI: uri, Revision: r.revision, Unconfirmed: r.unconfirmed, DataDiffers: r.differs,
 				}}, b.Status.History...)
 			}
 			c := &v1beta2.EtcdCluster{ObjectMeta: metav1.ObjectMeta{Name: "c", CreationTimestamp: at(0)}}

@@ -18,6 +18,7 @@ import (
 var (
 	ErrNoBackup          = errors.New("no backup of this cluster is known")
 	ErrBackupNotVerified = errors.New("was not verified")
+	ErrBackupDataDiffers = errors.New("may have the wrong data: etcd reported the alarm CORRUPT when it was made")
 	ErrBackupEncrypted   = errors.New("is encrypted, and only a request can name the Secret with the identities")
 )
 
@@ -29,6 +30,8 @@ func Restorable(last *v1beta2.LastBackup, decrypts bool) error {
 		return ErrNoBackup
 	case !last.Verified:
 		return fmt.Errorf("the last backup, EtcdBackup %s, %w", last.Name, ErrBackupNotVerified)
+	case last.DataDiffers:
+		return fmt.Errorf("the last backup, EtcdBackup %s, %w", last.Name, ErrBackupDataDiffers)
 	case last.Encrypted && !decrypts:
 		return fmt.Errorf("the last backup, EtcdBackup %s, %w", last.Name, ErrBackupEncrypted)
 	default:

@@ -64,12 +64,12 @@ func goodBackups(b *v1beta2.EtcdBackup, now time.Time) []goodBackup {
 		}
 		g := goodBackup{v1beta2.LastBackup{
 			Name: b.Name, Time: *r.CompletionTime, Revision: r.Revision, Verified: r.Verified, VerifiedBy: r.VerifiedBy,
-			Unconfirmed: r.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(r.URI),
+			Unconfirmed: r.Unconfirmed, DataDiffers: r.DataDiffers, Encrypted: manifest.IsNamedEncrypted(r.URI),
 		}, started, made[i], r.URI, r.SHA256, ""}
 		if i == newest {
 			g = goodBackup{v1beta2.LastBackup{
 				Name: b.Name, Time: s.LastSuccessDate, Revision: s.EtcdRevision, Verified: s.Verified, VerifiedBy: s.VerifiedBy,
-				Unconfirmed: s.Unconfirmed, Encrypted: manifest.IsNamedEncrypted(s.URI),
+				Unconfirmed: s.Unconfirmed, DataDiffers: s.DataDiffers, Encrypted: manifest.IsNamedEncrypted(s.URI),
 			}, started, made[i], s.URI, s.SHA256, s.EtcdVersion}
 		}
 		all = append(all, g)
@@ -82,7 +82,7 @@ func goodBackups(b *v1beta2.EtcdBackup, now time.Time) []goodBackup {
 func asRecord(s *v1beta2.BackupStatus) v1beta2.BackupRecord {
 	r := v1beta2.BackupRecord{
 		CompletionTime: s.LastSuccessDate.DeepCopy(), Succeeded: true, URI: s.URI, Revision: s.EtcdRevision, SHA256: s.SHA256,
-		Verified: s.Verified, VerifiedBy: s.VerifiedBy, Unconfirmed: s.Unconfirmed,
+		Verified: s.Verified, VerifiedBy: s.VerifiedBy, Unconfirmed: s.Unconfirmed, DataDiffers: s.DataDiffers,
 	}
 	if s.Succeeded && s.StartTime != nil && s.CompletionTime.Equal(&s.LastSuccessDate) {
 		r.StartTime = *s.StartTime
@@ -186,7 +186,7 @@ func ReplacedBy(c *v1beta2.EtcdCluster, b *v1beta2.EtcdBackup) *v1beta2.ClusterR
 // asCandidate returns what a choice between backups of the cluster looks at. A recovery may lose writes, so revisions from
 // before and after it are not compared.
 func (g *goodBackup) asCandidate(c *v1beta2.EtcdCluster) manifest.Candidate {
-	candidate := manifest.Candidate{At: g.made, Revision: g.Revision, Doubtful: g.Unconfirmed || !g.Verified, Unconfirmed: g.Unconfirmed}
+	candidate := manifest.Candidate{At: g.made, Revision: g.Revision, Doubtful: g.Unconfirmed || !g.Verified, Unconfirmed: g.Unconfirmed, DataDiffers: g.DataDiffers}
 	begun := g.started
 	if begun.IsZero() {
 		begun = candidate.At

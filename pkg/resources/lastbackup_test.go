@@ -51,6 +51,9 @@ func TestRestorable(t *testing.T) {
 	if err := Restorable(&v1beta2.LastBackup{Name: "b"}, true); !errors.Is(err, ErrBackupNotVerified) || !strings.Contains(err.Error(), "EtcdBackup b") {
 		t.Errorf("one that was not verified: %v", err)
 	}
+	if err := Restorable(&v1beta2.LastBackup{Name: "b", Verified: true, DataDiffers: true}, true); !errors.Is(err, ErrBackupDataDiffers) || !strings.Contains(err.Error(), "EtcdBackup b") {
+		t.Errorf("one of members whose data differed: %v", err)
+	}
 	if err := Restorable(&v1beta2.LastBackup{Name: "b", Verified: true}, false); err != nil {
 		t.Error(err)
 	}
@@ -112,6 +115,14 @@ func TestLastBackup(t *testing.T) {
 		b.Status.Unconfirmed = true
 		return b
 	}
+	differs := func(b *v1beta2.EtcdBackup) *v1beta2.EtcdBackup {
+		if b.Status.DataDiffers = true; len(b.Status.History) > 0 {
+			b.Status.History[0].DataDiffers = true
+		}
+		return b
+	}
+	underAlarm := differs(scheduled("s", 9, 7, 5)) // another attempt under the alarm, which the status of the EtcdBackup is not about
+	underAlarm.Status.History[1].DataDiffers = true
 	cutOff := unconfirmed(verified(scheduled("s", 9, 7), 7))
 	cutOff.Status.History[0].Unconfirmed, cutOff.Status.History[1].Verified, cutOff.Status.History[1].Revision = true, true, 8
 	recovered := &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseSucceeded, CompletionTime: ptr.To(at(8))}
@@ -164,10 +175,17 @@ func TestLastBackup(t *testing.T) {
 		"not the one in the status, if that is unconfirmed": {
 			known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 6, Verified: true, Unconfirmed: true}, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7)}, want: "a",
 		},
-		"an unconfirmed one with more writes":                        {backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7), unconfirmed(verified(made("b", 9), 8))}, want: "b"},
-		"an unconfirmed one of the data after a recovery":            {recovery: recovered, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 9), unconfirmed(verified(made("b", 10), 8))}, want: "b"},
-		"a confirmed one that was not verified proves nothing":       {backups: []*v1beta2.EtcdBackup{made("a", 5), unconfirmed(verified(made("b", 9), 5))}, want: "b"},
-		"the confirmed one before it in a history":                   {backups: []*v1beta2.EtcdBackup{cutOff}, want: "s of 8"},
+		"an unconfirmed one with more writes":                  {backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7), unconfirmed(verified(made("b", 9), 8))}, want: "b"},
+		"an unconfirmed one of the data after a recovery":      {recovery: recovered, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 9), unconfirmed(verified(made("b", 10), 8))}, want: "b"},
+		"a confirmed one that was not verified proves nothing": {backups: []*v1beta2.EtcdBackup{made("a", 5), unconfirmed(verified(made("b", 9), 5))}, want: "b"},
+		"the confirmed one before it in a history":             {backups: []*v1beta2.EtcdBackup{cutOff}, want: "s of 8"},
+		"not a later one of members whose data differed":       {backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7), differs(verified(made("b", 9), 8))}, want: "a"},
+		"not that, if only it is verified":                     {backups: []*v1beta2.EtcdBackup{made("a", 5), differs(verified(made("b", 9), 8))}, want: "a"},
+		"not the one in the status, if its data differs": {
+			known: &v1beta2.LastBackup{Name: "b", Time: at(9), Revision: 9, Verified: true, DataDiffers: true}, backups: []*v1beta2.EtcdBackup{verified(made("a", 5), 7)}, want: "a",
+		},
+		"one whose data differs, if there is no other":               {backups: []*v1beta2.EtcdBackup{differs(verified(made("b", 9), 8))}, want: "b"},
+		"the one before the alarm in a history":                      {backups: []*v1beta2.EtcdBackup{underAlarm}, want: "s of 5"},
 		"a newer one than one of the future":                         {known: &v1beta2.LastBackup{Name: "b", Time: at(24 * 60), Revision: 4}, backups: []*v1beta2.EtcdBackup{ahead(since(made("b", 4), 3)), made("a", 5)}, want: "a"},
 		"one of the future that began after all others":              {backups: []*v1beta2.EtcdBackup{made("a", 5), ahead(since(made("b", 9), 8))}, want: "b"},
 		"not one of the future whose EtcdBackup no longer exists":    {known: &v1beta2.LastBackup{Name: "gone", Time: at(24 * 60)}, backups: []*v1beta2.EtcdBackup{made("a", 5)}, want: "a"},

@@ -44,6 +44,7 @@ func TestNewestBelowAPath(t *testing.T) {
 	asKept := func(*manifest.Manifest) {}
 	for name, test := range map[string]struct{ better, other func(*manifest.Manifest) }{
 		"no quorum confirmed the later one":     {asKept, func(m *manifest.Manifest) { m.Unconfirmed = true }},
+		"the data of the later one differs":     {asKept, func(m *manifest.Manifest) { m.DataDiffers, m.Revision = true, 8 }},
 		"the node of the better one was behind": {func(m *manifest.Manifest) { m.StartedAt = at.Add(3 * time.Hour) }, asKept},
 	} {
 		t.Run(name, func(t *testing.T) {

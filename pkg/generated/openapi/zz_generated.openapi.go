@@ -805,6 +805,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupRecord(ref common.ReferenceCallback) com
 							Format:      "",
 						},
 					},
+					"dataDiffers": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. It may have the wrong data.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 				Required: []string{"startTime", "succeeded"},
 			},
@@ -831,7 +838,7 @@ func schema_pkg_apis_etcd_v1beta2_BackupReference(ref common.ReferenceCallback) 
 					},
 					"revision": {
 						SchemaProps: spec.SchemaProps{
-							Description: "revision of one backup in its history. Absent: the newest good one of the data that the cluster has, and not an unconfirmed one if a confirmed one has as many writes.",
+							Description: "revision of one backup in its history. Absent: the newest good one of the data that the cluster has, and not an unconfirmed one if a confirmed one has as many writes. One whose dataDiffers is true only if it has no other.",
 							Type:        []string{"integer"},
 							Format:      "int64",
 						},
@@ -1266,6 +1273,13 @@ func schema_pkg_apis_etcd_v1beta2_BackupStatus(ref common.ReferenceCallback) com
 							Description: "raftIndex up to which the last good backup has the log of etcd; 0 if that is unknown.",
 							Type:        []string{"integer"},
 							Format:      "int64",
+						},
+					},
+					"dataDiffers": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when the last good backup was made. It may have the wrong data.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 				},
@@ -3630,6 +3644,13 @@ func schema_pkg_apis_etcd_v1beta2_LastBackup(ref common.ReferenceCallback) commo
 							Format:      "",
 						},
 					},
+					"dataDiffers": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made, and no other backup is known. It may have the wrong data, so it is restored only if a request names it.",
+							Type:        []string{"boolean"},
+							Format:      "",
+						},
+					},
 				},
 			},
 		},
@@ -4928,6 +4949,13 @@ func schema_pkg_apis_etcd_v1beta2_PreRestoreBackup(ref common.ReferenceCallback)
 							Description: "raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.",
 							Type:        []string{"integer"},
 							Format:      "int64",
+						},
+					},
+					"dataDiffers": {
+						SchemaProps: spec.SchemaProps{
+							Description: "dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. The PVCs of the old members are then kept, because the right data may be in one of them only.",
+							Type:        []string{"boolean"},
+							Format:      "",
 						},
 					},
 				},

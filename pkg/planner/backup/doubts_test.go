@@ -42,11 +42,20 @@ func TestDoubtsOfAStoredBackup(t *testing.T) {
 			s.ends(time.Second, outcome)
 			s.condition(ConditionSucceeded, metav1.ConditionTrue, stored)
 			healthy(test.status, test.healthy)
+			isSaid := func(o Outcome) {
+				t.Helper()
+				status := &s.Backup.Status
+				if record := status.History[0]; status.DataDiffers != o.DataDiffers || record.DataDiffers != o.DataDiffers || record.Unconfirmed != o.Unconfirmed {
+					t.Errorf("the status is %+v, want the doubts of %+v", status, o)
+				}
+			}
+			isSaid(outcome)
 			s.Now = epoch.Add(time.Minute)
 			s.step()
 			s.begins(epoch.Add(time.Minute), 1)
 			healthy(test.status, test.healthy)
 			s.ends(time.Second, good(8))
+			isSaid(good(8))
 			s.condition(ConditionSucceeded, metav1.ConditionTrue, "Stored")
 			healthy(corev1.ConditionTrue, "BackupsCurrent")
 		})

@@ -121,6 +121,7 @@ func TestNeeded(t *testing.T) {
 		"of the future":                        {others: []*v1beta2.EtcdBackup{stored("c", now.Add(time.Hour))}, want: ReasonLastProven},
 		"newer one that is not verified":       {others: []*v1beta2.EtcdBackup{stored("c", later, func(b *v1beta2.EtcdBackup) { b.Status.Verified = false })}, want: ReasonLastProven},
 		"newer one that no quorum confirmed":   {others: []*v1beta2.EtcdBackup{stored("c", later, func(b *v1beta2.EtcdBackup) { b.Status.Unconfirmed = true })}, want: ReasonLastProven},
+		"newer one whose data differs":         {others: []*v1beta2.EtcdBackup{stored("c", later, func(b *v1beta2.EtcdBackup) { b.Status.DataDiffers = true })}, want: ReasonLastProven},
 		"newer one with more writes":           {others: []*v1beta2.EtcdBackup{stored("c", later, func(b *v1beta2.EtcdBackup) { b.Status.Unconfirmed, b.Status.EtcdRevision = true, 9 })}},
 		"older one that a quorum confirmed":    {edits: []func(*v1beta2.EtcdBackup){func(b *v1beta2.EtcdBackup) { b.Status.Unconfirmed = true }}, others: []*v1beta2.EtcdBackup{stored("a", epoch.Add(-time.Hour))}},
 		"newer one that is deleted":            {others: []*v1beta2.EtcdBackup{stored("c", later, func(b *v1beta2.EtcdBackup) { b.DeletionTimestamp = ptr.To(metav1.NewTime(now)) })}, want: ReasonLastProven},

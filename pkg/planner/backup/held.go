@@ -67,7 +67,7 @@ func Held(b *v1beta2.EtcdBackup, backups []*v1beta2.EtcdBackup, restores []*v1be
 const lossHold = 7 * 24 * time.Hour
 
 // beforeLoss returns the good backups of b from before the last recovery of its cluster from a survivor. They go
-// down to one that a quorum confirmed: those after that may be of the survivor. None if there was no such recovery of late.
+// down to one that is not doubtful: those after that may be of the survivor. None if there was no such recovery of late.
 func beforeLoss(b *v1beta2.EtcdBackup, c *v1beta2.EtcdCluster, now time.Time) []string {
 	r := c.Status.Recovery
 	if r == nil || r.Phase == v1beta2.RecoveryPhaseAbandoned || r.Trigger == v1beta2.RecoveryTriggerRestore ||
@@ -175,15 +175,15 @@ type stored struct {
 	uri      string
 	revision int64
 	at       metav1.Time
-	// unconfirmed is true if a restore may take one before it instead.
-	unconfirmed bool
+	// doubtful is true if a restore may take one before it instead: no quorum confirmed it, or its data differs.
+	doubtful bool
 	// mayBeLater is true if one that was stored before it has a later time, and mayBeEarlier if one that was stored after it
 	// has an earlier time. One of the two clocks was wrong.
 	mayBeLater, mayBeEarlier bool
 }
 
 // isLast is true if nothing that was stored before it need be held for the same reason.
-func (s *stored) isLast() bool { return !s.unconfirmed && !s.mayBeLater }
+func (s *stored) isLast() bool { return !s.doubtful && !s.mayBeLater }
 
 // storedBy returns the good backups that the status tells of, the newest first. The history is in the order in which they
 // were stored.
@@ -191,13 +191,13 @@ func storedBy(b *v1beta2.EtcdBackup) []stored {
 	var all []stored
 	var recorded []time.Time
 	if s := &b.Status; s.URI != "" {
-		all = append(all, stored{uri: s.URI, revision: s.EtcdRevision, at: s.LastSuccessDate, unconfirmed: s.Unconfirmed})
+		all = append(all, stored{uri: s.URI, revision: s.EtcdRevision, at: s.LastSuccessDate, doubtful: s.Unconfirmed || s.DataDiffers})
 		recorded = append(recorded, s.LastSuccessDate.Time)
 	}
 	dated := resources.Dated(b.Status.History)
 	for i := range dated {
 		if r := &dated[i]; r.Succeeded && r.URI != "" {
-			all = append(all, stored{uri: r.URI, revision: r.Revision, at: metav1.NewTime(madeAt(r)), unconfirmed: r.Unconfirmed})
+			all = append(all, stored{uri: r.URI, revision: r.Revision, at: metav1.NewTime(madeAt(r)), doubtful: r.Unconfirmed || r.DataDiffers})
 			recorded = append(recorded, madeAt(&b.Status.History[i]))
 		}
 	}
@@ -219,7 +219,7 @@ func ofRevision(b *v1beta2.EtcdBackup, revision int64) []string {
 }
 
 // newestFor returns what a restore may read that asks for the newest backup below a place. Before the backup was
-// verified that is each one since the restore was created, and those before it down to one that a quorum confirmed. Later
+// verified that is each one since the restore was created, and those before it down to one that is not doubtful. Later
 // it is those of them that have its revision, and the newest one in case it is verified again. So what a Job keeps that
 // was created since then stays enough while the Job runs, and the Job is not ended because of the restore.
 func newestFor(b *v1beta2.EtcdBackup, r *v1beta2.EtcdRestore, place string) []string {

@@ -48,6 +48,7 @@ func TestHeld(t *testing.T) {
 		recovery *v1beta2.RecoveryStatus
 		idle     bool
 		cutOff   bool
+		differs  bool
 		service  bool
 		most     bool
 		clock    map[int64]float64 // of revisions that a wrong clock has dated
@@ -68,6 +69,7 @@ func TestHeld(t *testing.T) {
 		"path of one backup":                         {spec: at("bucket/key/b/2"), want: "2"},
 		"prefix":                                     {spec: at("bucket/key"), want: "s3://bucket/key 3 4 5"},
 		"the newest that a quorum confirmed, too":    {spec: at("bucket/key"), cutOff: true, want: "s3://bucket/key 2 3 4 5"},
+		"the newest whose data does not differ, too": {spec: at("bucket/key"), differs: true, want: "s3://bucket/key 2 3 4 5"},
 		"place that cannot be used":                  {spec: at("bucket"), want: ""},
 		"recovery under way": {spec: named("x", nil), want: "4", recovery: &v1beta2.RecoveryStatus{Phase: v1beta2.RecoveryPhaseCutover, Source: v1beta2.RecoverySource{
 			Backup: &v1beta2.BackupPlace{StorageType: v1beta2.BackupStorageTypeS3, RestoreSource: at("bucket/key/b/4").RestoreSource},
@@ -151,6 +153,10 @@ func TestHeld(t *testing.T) {
 			if test.cutOff { // no quorum confirmed backup 3
 				b = b.DeepCopy()
 				b.Status.History[2].Unconfirmed = true
+			}
+			if test.differs { // the data of the members differed during backup 3
+				b = b.DeepCopy()
+				b.Status.History[2].DataDiffers = true
 			}
 			got := strings.ReplaceAll(strings.Join(Held(b, []*v1beta2.EtcdBackup{b, another}, []*v1beta2.EtcdRestore{r}, []*v1beta2.EtcdCluster{newCluster(nil), c}, epoch.Add(1000*time.Hour)), " "), "s3://bucket/key/b/", "")
 			if got != test.want {

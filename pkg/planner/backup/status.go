@@ -81,6 +81,7 @@ func record(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Outco
 		status.SHA256 = outcome.SHA256
 		status.Member = outcome.Member
 		status.Verified, status.VerifiedBy, status.Unconfirmed, status.RaftIndex = outcome.Verified, outcome.VerifiedBy, outcome.Unconfirmed, outcome.RaftIndex
+		status.DataDiffers = outcome.DataDiffers
 	} else {
 		status.Reason = outcome.Message
 	}
@@ -103,6 +104,7 @@ func remember(o *Observed, status *v1beta2.BackupStatus, a Attempt, outcome *Out
 		Verified:       outcome.Verified,
 		VerifiedBy:     outcome.VerifiedBy,
 		Unconfirmed:    outcome.Unconfirmed,
+		DataDiffers:    outcome.DataDiffers,
 	}
 	if !outcome.Succeeded {
 		made.Reason = outcome.Message

@@ -50,6 +50,8 @@ const (
 	ReasonImageRewritten Reason = "ImageRewritten"
 	// ReasonImageVersion: the image of a member holds another version of etcd than its tag says. Ends when spec.version, spec.repository or spec.imageDigest changes.
 	ReasonImageVersion Reason = "ImageVersion"
+	// ReasonLastBackupDataDiffers: no member and no PVC exist, and etcd reported that the data of its members differed (alarm CORRUPT) when the last backup was made. Ends with an EtcdRestore that names a backup.
+	ReasonLastBackupDataDiffers Reason = recovery.ReasonLastBackupDataDiffers
 	// ReasonLearnerCatchingUp: a learner has not read enough of the log to be promoted. Ends when it has, or when another member replaces it because it does not advance.
 	ReasonLearnerCatchingUp Reason = "LearnerCatchingUp"
 	// ReasonMemberListTooLarge: etcd lists more members, or more or longer URLs, than the controller reads. Ends when the list is smaller.

@@ -43,6 +43,8 @@ const (
 	ReasonBackupEncrypted = "BackupEncrypted"
 	// ReasonBackupNotVerified: the only backup that could be restored was not verified.
 	ReasonBackupNotVerified = "BackupNotVerified"
+	// ReasonLastBackupDataDiffers: the last backup may have the wrong data, because etcd reported the alarm CORRUPT when it was made.
+	ReasonLastBackupDataDiffers = "LastBackupDataDiffers"
 	// ReasonNoBackup: there is no backup that could be restored.
 	ReasonNoBackup = "NoBackup"
 	// ReasonRestoreEnded: the EtcdRestore that was created for the loss of all members has ended.

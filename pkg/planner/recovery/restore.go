@@ -31,6 +31,8 @@ func (in *Input) automaticRestore() (Decision, bool) {
 		switch {
 		case errors.Is(err, resources.ErrBackupNotVerified):
 			reason = ReasonBackupNotVerified
+		case errors.Is(err, resources.ErrBackupDataDiffers):
+			reason, remedy = ReasonLastBackupDataDiffers, "restore a backup with an EtcdRestore that names it, first into another cluster to look at its data"
 		case errors.Is(err, resources.ErrBackupEncrypted):
 			reason, remedy = ReasonBackupEncrypted, diagnosis.RestoreEncrypted(in.Desired.Cluster, backup.Name)
 		}

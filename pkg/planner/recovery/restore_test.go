@@ -24,6 +24,7 @@ func TestAutomaticRestore(t *testing.T) {
 		{"not at once", nothing, edits(lostFor(time.Second), backedUp(true)), goesOn},
 		{"not unless it may", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.Desired.Automatic = false }), goesOn},
 		{"not one that was not verified", nothing, edits(lostFor(time.Hour), backedUp(false)), "wait BackupNotVerified"},
+		{"not one of members whose data differed", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.LastBackup.DataDiffers = true }), "wait LastBackupDataDiffers"},
 		{"not one that only a request can decrypt", nothing, edits(lostFor(time.Hour), backedUp(true), func(in *Input) { in.LastBackup.Encrypted = true }), "wait BackupEncrypted"},
 		{"there is none", nothing, edits(lostFor(time.Hour)), "wait NoBackup"},
 		{"not while a member responds", noLeader, edits(lostFor(time.Hour), backedUp(true)), "Record Filling from a lost b c"},

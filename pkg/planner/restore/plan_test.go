@@ -164,6 +164,9 @@ func say(p Plan) string {
 		if p.Copied.Unconfirmed {
 			text += " unconfirmed"
 		}
+		if p.Copied.DataDiffers {
+			text += " differs"
+		}
 	}
 	if p.Rejected != nil {
 		text += " rejected " + p.Rejected.Reason

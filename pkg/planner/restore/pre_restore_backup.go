@@ -101,7 +101,8 @@ func (o *Observed) backUp(plan Plan) (Plan, bool) {
 	case b.Status.Succeeded:
 		// The status records the backup first: the next step is decided from the status.
 		plan.Copied = &v1beta2.PreRestoreBackup{
-			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI, Unconfirmed: b.Status.Unconfirmed, RaftIndex: b.Status.RaftIndex,
+			Backup: b.Name, Revision: b.Status.EtcdRevision, Time: b.Status.LastSuccessDate, URI: b.Status.URI,
+			Unconfirmed: b.Status.Unconfirmed, RaftIndex: b.Status.RaftIndex, DataDiffers: b.Status.DataDiffers,
 		}
 		plan.Wait = &Wait{Reason: ReasonPreRestoreBackup, Message: fmt.Sprintf("EtcdBackup %s has stored the current data of the cluster", b.Name)}
 		plan.RequeueAfter = time.Second

@@ -89,6 +89,12 @@ func copiedUnconfirmed(o *Observed) {
 	o.Restore.Status.PreRestoreBackup.Unconfirmed, o.Restore.Status.PreRestoreBackup.RaftIndex = true, 7
 }
 
+// copiedDiffers: the data of the members differed when the pre-restore backup was made.
+func copiedDiffers(o *Observed) {
+	copied(epoch)(o)
+	o.Restore.Status.PreRestoreBackup.DataDiffers = true
+}
+
 func told(reason, message string) func(*v1beta2.EtcdBackup) {
 	return func(b *v1beta2.EtcdBackup) {
 		meta.SetStatusCondition(&b.Status.Conditions, metav1.Condition{
@@ -124,6 +130,7 @@ func TestPreRestoreBackup(t *testing.T) {
 		b.Status.Phase = v1beta2.BackupPhaseRunning
 	}
 	unconfirmed := func(b *v1beta2.EtcdBackup) { ready(b); b.Status.Unconfirmed = true }
+	differs := func(b *v1beta2.EtcdBackup) { ready(b); b.Status.DataDiffers = true }
 	elsewhere := func(b *v1beta2.EtcdBackup) { ready(b); b.Spec.EtcdCluster = nil }
 	suspended := func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} }
 	failed := func(b *v1beta2.EtcdBackup) { b.Status.Phase, b.Status.Reason = v1beta2.BackupPhaseFailed, "denied" }
@@ -162,6 +169,8 @@ func TestPreRestoreBackup(t *testing.T) {
 		"no quorum confirms the backup, and one responds":            {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: copied 60 unconfirmed wait PreRestoreBackup"},
 		"no quorum confirmed the backup a moment ago":                {[]func(*Observed){uncopied, copiedUnconfirmed, justCopied, members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: wait PreRestoreBackup"},
 		"the backup is being read from a volume":                     {[]func(*Observed){reads(1), members(serves), fromBackup(nil)}, "Verifying: wait Verifying"},
+		"the backup is of members whose data differs":                {[]func(*Observed){uncopied, copiedTo(differs), members(serves)}, "Verifying: copied 60 differs wait PreRestoreBackup"},
+		"nothing but a backup of members whose data differs":         {[]func(*Observed){uncopied, copiedDiffers, members(serves)}, ask},
 		"no quorum responds that could confirm the backup":           {[]func(*Observed){uncopied, copiedTo(unconfirmed), members(survives), quorumLost(time.Hour)}, "Verifying: copied 60 unconfirmed wait PreRestoreBackup"},
 		"a quorum responds since the backup that none confirmed":     {[]func(*Observed){uncopied, copiedUnconfirmed, members(serves), quorumLostIs(corev1.ConditionFalse)}, "Verifying: backUpFirst to bucket/key-pre-restore wait PreRestoreBackup"},
 		"nothing but a backup that no quorum confirmed":              {[]func(*Observed){uncopied, copiedUnconfirmed, members(survives), quorumLost(time.Hour)}, ask},
@@ -393,6 +402,7 @@ func TestPreRestoreBackupHasTheData(t *testing.T) {
 		"too old":                        {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour)), serves}, false},
 		"dated by a clock of the future": {[]func(*Observed){uncopied, copied(epoch.Add(24 * time.Hour)), serves}, false},
 		"of a member without a quorum":   {[]func(*Observed){uncopied, copiedUnconfirmed, serves}, false},
+		"of members whose data differs":  {[]func(*Observed){uncopied, copiedDiffers, serves}, false},
 		"of a member without a quorum, and a user has suspended the next":      {[]func(*Observed){uncopied, copiedUnconfirmed, suspended, serves, quorumLostIs(corev1.ConditionFalse)}, false},
 		"of an earlier cluster, and a user has suspended that of this cluster": {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second)), suspended, serves}, false},
 	} {

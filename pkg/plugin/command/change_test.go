@@ -289,6 +289,10 @@ func TestRestore(t *testing.T) {
 			states: []any{restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded, Revision: 81233, PreRestoreBackup: &v1beta2.PreRestoreBackup{Backup: "before", Unconfirmed: true}})},
 			want:   "has the data from before. No quorum confirmed it, so the PVCs of the old members are kept",
 		},
+		"the pre-restore backup is of members whose data differed": {
+			states: []any{restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseSucceeded, Revision: 81233, PreRestoreBackup: &v1beta2.PreRestoreBackup{Backup: "before", DataDiffers: true}})},
+			want:   "The data of the old members differed (alarm CORRUPT), and it has that of one of them, so their PVCs are kept.",
+		},
 		"a named one": {
 			args: []string{"--backup", "nightly", "--revision", "7"}, body: `"backup":{"name":"nightly","revision":7}`,
 			states: []any{restore(v1beta2.RestoreStatus{Phase: v1beta2.RestorePhaseFailed, Reason: "the hash differs"})},

@@ -114,6 +114,8 @@ func (a *app) isBackedUp(cluster *v1beta2.EtcdCluster, oldest time.Duration) che
 	switch {
 	case !last.Verified:
 		return checked{why: text + ", and was not verified"}
+	case last.DataDiffers:
+		return checked{why: text + ", and etcd reported the alarm CORRUPT when it was made: it may have the wrong data"}
 	case last.Unconfirmed:
 		return checked{why: text + ", and no quorum confirmed it: it may lack the newest writes"}
 	case resources.IsFuture(last.Time.Time, a.Clock.Now()):

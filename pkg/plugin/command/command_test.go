@@ -114,6 +114,8 @@ func TestCheck(t *testing.T) {
 	none.Cluster.Status.LastBackup = nil
 	unconfirmed, future := plugintest.Healthy(), plugintest.Healthy()
 	unconfirmed.Cluster.Status.LastBackup.Unconfirmed = true
+	differs := plugintest.Healthy()
+	differs.Cluster.Status.LastBackup.DataDiffers = true
 	build := plugintest.Healthy()
 	build.Cluster.Spec.Version = "3.6.16-arm64"
 	future.Cluster.Status.LastBackup.Time = metav1.NewTime(future.Cluster.Status.LastBackup.Time.AddDate(1, 0, 0))
@@ -130,6 +132,7 @@ func TestCheck(t *testing.T) {
 		"backed up":               {plugintest.Healthy(), "backed-up main", failure.CodeDone, "the last backup of prod/main is main-scheduled, 9h old, verified"},
 		"backed up too long ago":  {plugintest.Healthy(), "backed-up main --max-age=1h", failure.CodeNotMet, "which is more than 1h0m0s"},
 		"backed up, no quorum":    {unconfirmed, "backed-up main", failure.CodeNotMet, "no quorum confirmed it"},
+		"backed up, data differs": {differs, "backed-up main", failure.CodeNotMet, "it may have the wrong data"},
 		"backed up in the future": {future, "backed-up main", failure.CodeNotMet, "is in the future, so its age is unknown"},
 		"backed up, not verified": {unverified, "backed-up main", failure.CodeNotMet, "was not verified"},
 		"not backed up":           {none, "backed-up main", failure.CodeNotMet, "prod/main has no backup. Make one: kubectl etcd backup main -n prod"},

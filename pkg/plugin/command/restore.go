@@ -132,7 +132,10 @@ func lookAtRestore(ctx context.Context, t *target, name string) (state, error) {
 		outcome := fmt.Sprintf("Restore %s is done: %s serves the data of revision %d.", name, t, status.Revision)
 		if status.PreRestoreBackup != nil {
 			outcome += fmt.Sprintf(" EtcdBackup %s has the data from before.", status.PreRestoreBackup.Backup)
-			if status.PreRestoreBackup.Unconfirmed {
+			switch {
+			case status.PreRestoreBackup.DataDiffers:
+				outcome += " The data of the old members differed (alarm CORRUPT), and it has that of one of them, so their PVCs are kept."
+			case status.PreRestoreBackup.Unconfirmed:
 				outcome += " No quorum confirmed it, so the PVCs of the old members are kept: one of them may have newer writes."
 			}
 		}

@@ -208,6 +208,9 @@ func lastBackup(c *v1beta2.EtcdCluster, style Style) string {
 	if last.VerifiedBy != "" {
 		text += " by " + string(last.VerifiedBy)
 	}
+	if last.DataDiffers {
+		text += ", " + style.paint(yellow, "may have the wrong data (alarm CORRUPT)")
+	}
 	return text
 }
 

@@ -14,6 +14,8 @@ type Candidate struct {
 	Doubtful bool
 	// Unconfirmed is true if no quorum confirmed it. Its time then says nothing of how new its data is.
 	Unconfirmed bool
+	// DataDiffers is true if etcd reported that the data of its members differed. It then counts only if nothing else does.
+	DataDiffers bool
 	// Lineage tells apart data whose revisions cannot be compared: a restore may set the revision back.
 	Lineage string
 	// Ordered is true if a higher revision of the lineage is newer data for certain, because each restore begins another
@@ -26,7 +28,25 @@ type Candidate struct {
 // stores a late backup of old data. Without such a sure one,
 // an unconfirmed one comes after the doubtful one of its lineage with most writes. The order of the backups does not matter, except that of two of one time the first
 // counts as newer.
+//
+// One whose data differs may have the wrong data, whatever its time and its writes say. So it comes after each one whose
+// data does not differ, also one of another lineage. It is restored if a user names it, or a place that has no other.
 func Newest(backups []Candidate) int {
+	var agreed []Candidate
+	var places []int
+	for i, c := range backups {
+		if !c.DataDiffers {
+			agreed, places = append(agreed, c), append(places, i)
+		}
+	}
+	if len(agreed) == 0 {
+		return newestByWrites(backups)
+	}
+	return places[newestByWrites(agreed)]
+}
+
+// newestByWrites is Newest of backups whose data differs, or of others, and not of both.
+func newestByWrites(backups []Candidate) int {
 	newest := newestWhere(backups, func(Candidate) bool { return true })
 	if newest < 0 {
 		return newest
@@ -81,7 +101,8 @@ func (s Stored) AsCandidate() Candidate {
 		at = begun
 	}
 	return Candidate{
-		At: at, Revision: s.Manifest.Revision, Doubtful: s.Manifest.Unconfirmed, Unconfirmed: s.Manifest.Unconfirmed, Lineage: s.Manifest.ClusterID,
+		At: at, Revision: s.Manifest.Revision, Doubtful: s.Manifest.Unconfirmed, Unconfirmed: s.Manifest.Unconfirmed,
+		DataDiffers: s.Manifest.DataDiffers, Lineage: s.Manifest.ClusterID,
 		// An etcd that others run may keep its cluster ID when it is restored. The owner of its backups is the EtcdBackup.
 		Ordered: s.Manifest.Owner.UID != "" && s.Manifest.Owner.UID != s.Manifest.BackupUID,
 	}

@@ -17,6 +17,10 @@ func TestNewest(t *testing.T) {
 	doubtful := func(hours int, revision int64) Candidate {
 		return Candidate{At: at(hours), Revision: revision, Doubtful: true, Unconfirmed: true}
 	}
+	differs := func(c Candidate) Candidate {
+		c.DataDiffers = true
+		return c
+	}
 	of := func(lineage string, c Candidate) Candidate {
 		c.Lineage = lineage
 		return c
@@ -45,6 +49,10 @@ func TestNewest(t *testing.T) {
 		"that clock, before a restore":           {[]Candidate{ordered("b", sure(3, 5)), ordered("a", sure(1, 9))}, 0},
 		"that clock, and more without quorum":    {[]Candidate{ordered("a", sure(3, 5)), ordered("a", doubtful(1, 9))}, 0},
 		"one whose time is unknown":              {[]Candidate{{Revision: 9}, sure(2, 5)}, 1},
+		"a late one whose data differs":          {[]Candidate{sure(1, 5), sure(2, 7), differs(sure(3, 9))}, 1},
+		"that, and only a doubtful one":          {[]Candidate{differs(sure(3, 9)), doubtful(1, 5)}, 1},
+		"that, and only one of other data":       {[]Candidate{of("b", differs(sure(3, 9))), of("a", sure(1, 5))}, 1},
+		"only ones whose data differs":           {[]Candidate{differs(sure(1, 9)), differs(sure(3, 9)), differs(doubtful(4, 5))}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -182,6 +182,9 @@ type BackupStatus struct {
 	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,23,opt,name=unconfirmed"`
 	// raftIndex up to which the last good backup has the log of etcd; 0 if that is unknown.
 	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,24,opt,name=raftIndex"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when the last good backup
+	// was made. It may have the wrong data.
+	DataDiffers bool `json:"dataDiffers,omitempty" protobuf:"varint,25,opt,name=dataDiffers"`
 }
 
 // BackupRecord is one backup of a periodic EtcdBackup.
@@ -209,4 +212,7 @@ type BackupRecord struct {
 	// sha256 of the snapshot before compression and encryption. A restore that names the backup by its
 	// revision compares it.
 	SHA256 string `json:"sha256,omitempty" protobuf:"bytes,11,opt,name=sha256"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. It may
+	// have the wrong data.
+	DataDiffers bool `json:"dataDiffers,omitempty" protobuf:"varint,12,opt,name=dataDiffers"`
 }

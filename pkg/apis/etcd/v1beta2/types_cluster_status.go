@@ -219,6 +219,9 @@ type LastBackup struct {
 	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,6,opt,name=unconfirmed"`
 	// encrypted is true if a restore needs spec.decryption.
 	Encrypted bool `json:"encrypted,omitempty" protobuf:"varint,7,opt,name=encrypted"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made, and no
+	// other backup is known. It may have the wrong data, so it is restored only if a request names it.
+	DataDiffers bool `json:"dataDiffers,omitempty" protobuf:"varint,8,opt,name=dataDiffers"`
 }
 
 // BlockedBy is what the controller waits for.

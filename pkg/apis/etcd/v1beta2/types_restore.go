@@ -73,7 +73,8 @@ type BackupReference struct {
 	// name of the EtcdBackup.
 	Name string `json:"name" protobuf:"bytes,1,opt,name=name"`
 	// revision of one backup in its history. Absent: the newest good one of the data that the cluster
-	// has, and not an unconfirmed one if a confirmed one has as many writes.
+	// has, and not an unconfirmed one if a confirmed one has as many writes. One whose dataDiffers is true only if it has
+	// no other.
 	Revision *int64 `json:"revision,omitempty" protobuf:"varint,2,opt,name=revision"`
 }
 
@@ -160,9 +161,11 @@ func (s *RestoreStatus) LacksPreRestoreBackup(now time.Time) bool {
 
 // HasPreRestoreBackup is true if a fresh pre-restore backup that a quorum confirmed has the data that is replaced now. One
 // that a user does without has it not, even if an earlier one is fresh: the restore required another. Nor has one that a clock
-// of the future has dated: the members may have accepted writes for as long since.
+// of the future has dated: the members may have accepted writes for as long since. Nor has one of members whose data
+// differed: it has the data of one of them, which may be the wrong one.
 func (s *RestoreStatus) HasPreRestoreBackup(now time.Time) bool {
-	return s.PreRestoreBackup.IsFresh(now) && s.PreRestoreBackup.Time.Sub(now) <= MaxPreRestoreBackupAge && !s.PreRestoreBackup.Unconfirmed && !meta.IsStatusConditionFalse(s.Conditions, preRestoreBackupRequired)
+	b := s.PreRestoreBackup
+	return b.IsFresh(now) && b.Time.Sub(now) <= MaxPreRestoreBackupAge && !b.Unconfirmed && !b.DataDiffers && !meta.IsStatusConditionFalse(s.Conditions, preRestoreBackupRequired)
 }
 
 // PreRestoreBackup is a backup of the data that a restore in place has replaced.
@@ -180,4 +183,7 @@ type PreRestoreBackup struct {
 	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,5,opt,name=unconfirmed"`
 	// raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.
 	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,6,opt,name=raftIndex"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. The PVCs
+	// of the old members are then kept, because the right data may be in one of them only.
+	DataDiffers bool `json:"dataDiffers,omitempty" protobuf:"varint,7,opt,name=dataDiffers"`
 }

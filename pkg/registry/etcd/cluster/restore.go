@@ -21,6 +21,7 @@ import (
 	"k8s.io/utils/ptr"
 
 	"github.com/etcd-operator/etcd-operator/pkg/apis/etcd/v1beta2"
+	"github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 	"github.com/etcd-operator/etcd-operator/pkg/registry/etcd/rights"
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
@@ -85,6 +86,10 @@ func (r *RestoreREST) Create(
 	restore, err := r.newRestore(ctx, cluster, request, restoreName(cluster, ended))
 	if err != nil {
 		return nil, err
+	}
+	if diagnosis.FromStatus(cluster, resources.RevisionGoesBack).DataDiffers {
+		warning.AddWarning(ctx, "", "The data of the members differs (alarm CORRUPT), and the pre-restore backup has that of one of them. First save the data of each member, as docs/how-to/corrupt-member.md says: "+
+			"only PVCs of old members are kept.")
 	}
 	created, err := r.restores.Create(contextOf(ctx, "etcdrestores"), restore, options)
 	if apierrors.IsAlreadyExists(err) && request.Name == "" {

@@ -213,10 +213,11 @@ func TestRestoreRejects(t *testing.T) {
 	backedUp(t, backups, create(t, storage, valid("ahead")), "ofahead", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.EtcdVersion = "3.99.0" })
 	create(t, storage, valid("bare"))
 	backedUp(t, backups, create(t, storage, valid("doubtful")), "unread", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.Verified = false })
+	backedUp(t, backups, create(t, storage, valid("corrupt")), "underalarm", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.DataDiffers = true })
 	backedUp(t, backups, create(t, storage, valid("sealed")), "age", time.Minute, func(b *v1beta2.EtcdBackup) { b.Status.URI += ".age" })
 	backedUp(t, backups, create(t, storage, valid("reborn")), "earlier", -time.Minute)
 	backedUp(t, backups, create(t, storage, valid("leaving")), "ending", time.Minute, func(b *v1beta2.EtcdBackup) { b.Finalizers = []string{"example.com/wait"} })
-	report(t, storage, backups, "a", "ahead", "bare", "doubtful", "sealed", "reborn", "leaving")
+	report(t, storage, backups, "a", "ahead", "bare", "doubtful", "corrupt", "sealed", "reborn", "leaving")
 	if _, _, err := backups.EtcdBackup.Delete(registrytest.Context(t.Context(), ns, "etcdbackups", ""), "ending", rest.ValidateAllObjectFunc, &metav1.DeleteOptions{}); err != nil {
 		t.Fatal(err)
 	}
@@ -248,6 +249,7 @@ func TestRestoreRejects(t *testing.T) {
 		{"request for a cluster that does not exist is rejected", "nosuch", v1beta2.EtcdRestore{}, apierrors.IsNotFound, []string{"not found"}},
 		{"request without a backup of the cluster is rejected", "bare", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known", "get etcdbackups"}},
 		{"newest backup that was not verified is rejected", "doubtful", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup unread, was not verified"}},
+		{"newest backup of members whose data differed is rejected", "corrupt", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup underalarm, may have the wrong data", "get etcdbackups"}},
 		{"backup of an earlier cluster of the same name is rejected", "reborn", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "no backup of this cluster is known"}},
 		{"backup whose EtcdBackup does not exist is rejected", "orphan", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup deleted, which made the newest backup, does not exist any more", "backupStorageType"}},
 		{"backup whose EtcdBackup is being deleted is rejected", "leaving", v1beta2.EtcdRestore{}, apierrors.IsInvalid, []string{"spec.backup:", "EtcdBackup ending, which made the newest backup, is being deleted"}},

@@ -38,6 +38,9 @@ type BackupRecordApplyConfiguration struct {
 	// sha256 of the snapshot before compression and encryption. A restore that names the backup by its
 	// revision compares it.
 	SHA256 *string `json:"sha256,omitempty"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. It may
+	// have the wrong data.
+	DataDiffers *bool `json:"dataDiffers,omitempty"`
 }
 
 // BackupRecordApplyConfiguration constructs a declarative configuration of the BackupRecord type for use with
@@ -131,5 +134,13 @@ func (b *BackupRecordApplyConfiguration) WithUnconfirmed(value bool) *BackupReco
 // If called multiple times, the SHA256 field is set to the value of the last call.
 func (b *BackupRecordApplyConfiguration) WithSHA256(value string) *BackupRecordApplyConfiguration {
 	b.SHA256 = &value
+	return b
+}
+
+// WithDataDiffers sets the DataDiffers field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DataDiffers field is set to the value of the last call.
+func (b *BackupRecordApplyConfiguration) WithDataDiffers(value bool) *BackupRecordApplyConfiguration {
+	b.DataDiffers = &value
 	return b
 }

@@ -13,7 +13,8 @@ type BackupReferenceApplyConfiguration struct {
 	// name of the EtcdBackup.
 	Name *string `json:"name,omitempty"`
 	// revision of one backup in its history. Absent: the newest good one of the data that the cluster
-	// has, and not an unconfirmed one if a confirmed one has as many writes.
+	// has, and not an unconfirmed one if a confirmed one has as many writes. One whose dataDiffers is true only if it has
+	// no other.
 	Revision *int64 `json:"revision,omitempty"`
 }
 

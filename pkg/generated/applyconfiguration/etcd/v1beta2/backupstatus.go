@@ -66,6 +66,9 @@ type BackupStatusApplyConfiguration struct {
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
 	// raftIndex up to which the last good backup has the log of etcd; 0 if that is unknown.
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when the last good backup
+	// was made. It may have the wrong data.
+	DataDiffers *bool `json:"dataDiffers,omitempty"`
 }
 
 // BackupStatusApplyConfiguration constructs a declarative configuration of the BackupStatus type for use with
@@ -273,5 +276,13 @@ func (b *BackupStatusApplyConfiguration) WithUnconfirmed(value bool) *BackupStat
 // If called multiple times, the RaftIndex field is set to the value of the last call.
 func (b *BackupStatusApplyConfiguration) WithRaftIndex(value int64) *BackupStatusApplyConfiguration {
 	b.RaftIndex = &value
+	return b
+}
+
+// WithDataDiffers sets the DataDiffers field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DataDiffers field is set to the value of the last call.
+func (b *BackupStatusApplyConfiguration) WithDataDiffers(value bool) *BackupStatusApplyConfiguration {
+	b.DataDiffers = &value
 	return b
 }

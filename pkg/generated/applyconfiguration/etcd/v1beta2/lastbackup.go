@@ -29,6 +29,9 @@ type LastBackupApplyConfiguration struct {
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
 	// encrypted is true if a restore needs spec.decryption.
 	Encrypted *bool `json:"encrypted,omitempty"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made, and no
+	// other backup is known. It may have the wrong data, so it is restored only if a request names it.
+	DataDiffers *bool `json:"dataDiffers,omitempty"`
 }
 
 // LastBackupApplyConfiguration constructs a declarative configuration of the LastBackup type for use with
@@ -90,5 +93,13 @@ func (b *LastBackupApplyConfiguration) WithUnconfirmed(value bool) *LastBackupAp
 // If called multiple times, the Encrypted field is set to the value of the last call.
 func (b *LastBackupApplyConfiguration) WithEncrypted(value bool) *LastBackupApplyConfiguration {
 	b.Encrypted = &value
+	return b
+}
+
+// WithDataDiffers sets the DataDiffers field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DataDiffers field is set to the value of the last call.
+func (b *LastBackupApplyConfiguration) WithDataDiffers(value bool) *LastBackupApplyConfiguration {
+	b.DataDiffers = &value
 	return b
 }

@@ -27,6 +27,9 @@ type PreRestoreBackupApplyConfiguration struct {
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
 	// raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
+	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. The PVCs
+	// of the old members are then kept, because the right data may be in one of them only.
+	DataDiffers *bool `json:"dataDiffers,omitempty"`
 }
 
 // PreRestoreBackupApplyConfiguration constructs a declarative configuration of the PreRestoreBackup type for use with
@@ -80,5 +83,13 @@ func (b *PreRestoreBackupApplyConfiguration) WithUnconfirmed(value bool) *PreRes
 // If called multiple times, the RaftIndex field is set to the value of the last call.
 func (b *PreRestoreBackupApplyConfiguration) WithRaftIndex(value int64) *PreRestoreBackupApplyConfiguration {
 	b.RaftIndex = &value
+	return b
+}
+
+// WithDataDiffers sets the DataDiffers field in the declarative configuration to the given value
+// and returns the receiver, so that objects can be built by chaining "With" function invocations.
+// If called multiple times, the DataDiffers field is set to the value of the last call.
+func (b *PreRestoreBackupApplyConfiguration) WithDataDiffers(value bool) *PreRestoreBackupApplyConfiguration {
+	b.DataDiffers = &value
 	return b
 }
