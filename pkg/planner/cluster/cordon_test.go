@@ -54,7 +54,7 @@ func TestReplaceOnCordonedNode(t *testing.T) {
 		{"the old one hands over", 1, "a:leaving b", edits(cordoned("a")), "scale-down: MoveLeader a>b"},
 		{"a member on a cordoned node goes with its volume after the hand-over", 1, "a:claim,leaving b:claim,leads", edits(cordoned("a")), "scale-down: RemoveMember a Replaced, DeletePod a, DeletePVC a"},
 		{"not before the new pod is ready", 1, "a:claim,leaving b:claim,leads,notready", edits(cordoned("a")), "scale-down: wait WaitingForReady"},
-		{"not while the new member does not serve", 1, "a:claim,leaving b:claim,sick", edits(cordoned("a")), "scale-down: wait WaitingForReady"},
+		{"not while the new member does not serve", 1, "a:claim,leaving b:claim,sick", edits(cordoned("a")), "scale-down: LabelPod a voter, wait QuorumAtRisk"},
 		{"one of two members", 2, "a b", edits(cordoned("b")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"both of two, one after the other", 2, "a b", edits(cordoned("a", "b")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c-new]"},
 		{"never two above the size", 2, "a b d", edits(cordoned("a", "b"), oneWaits), "scale-down: DeletePrepared c-new, LabelPod b leaving"},

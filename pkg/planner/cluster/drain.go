@@ -79,12 +79,14 @@ func hasOtherEndpoint(members []Member, pods []Pod, m *Member) bool {
 
 // staysOut is true for a pod that is not in the client Service and must not return to it yet. Its
 // member is being removed or drained, or its container is about to be replaced. Until then Kubernetes
-// may call the pod ready because of the present container.
+// may call the pod ready because of the present container. While the removal waits for members that serve, clients
+// need each member that does.
 func staysOut(o *Observed, m *Member, plan Plan) bool {
 	if podByName(o.Pods, m.Name).Role != PodDraining {
 		return false
 	}
-	return plan.Draining == m.Name || plan.Draining == "" && len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) || isRestarting(o, m)
+	chosen := plan.Draining == "" && !isAtRisk(plan) && len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster)
+	return plan.Draining == m.Name || chosen || isRestarting(o, m)
 }
 
 // drainBeforeRemoval drains the clients of a voter that serves before it is removed. etcd

@@ -32,7 +32,7 @@ func TestReplaceOnRequest(t *testing.T) {
 		{"the replaced member is deleted with its data", 3, "a b:claim,leaving,terminating,sick c d", edits(replaceAsked("b")), "scale-down: RemoveMember b Replaced, DeletePVC b"},
 		{"no other member goes, although it does not serve", 3, "a b:claim,leaving c:unknown d", edits(replaceAsked("b")),
 			"scale-down: RemoveMember b Replaced, DeletePod b, DeletePVC b"},
-		{"not if the rest would be no quorum", 3, "a b:claim,leaving c:unknown d:unknown", edits(replaceAsked("b")), "scale-down: wait QuorumAtRisk"},
+		{"not if the rest would be no quorum", 3, "a b:claim,leaving c:unknown d:unknown", edits(replaceAsked("b")), "scale-down: LabelPod b voter, wait QuorumAtRisk"},
 		{"a member that only responds", 3, "a b:claim c", edits(replaceAsked("b"), onlyResponds("b")), "scale-up: AddLearner c-new, AdmitPod c-new[a b c c-new]"},
 		{"a member that only responds, and that a new member would ask first", 3, "a:claim b:leads c", edits(replaceAsked("a"), onlyResponds("a")),
 			"replace: RemoveMember a Replaced, DeletePod a, DeletePVC a"},

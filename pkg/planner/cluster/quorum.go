@@ -78,12 +78,15 @@ func (q quorum) countServingWithout(m *Member) int {
 // startingTime is for how long after its pod was made a voter that does not serve is new.
 const startingTime = time.Minute
 
+// isStarting is true for a pod that is new.
+func isStarting(now time.Time, p *Pod) bool { return p != nil && now.Sub(p.Made) < startingTime }
+
 // findStarting returns a voter other than m that is new and does not serve yet, or nil. Its pod is ready before
 // the member knows that it votes. Without it, the clients of m could not be sent away before m is
 // removed. One that does not serve for longer is not waited for.
 func (q quorum) findStarting(now time.Time, m *Member) *Member {
 	for _, other := range listVoters(q.members) {
-		if pod := podByName(q.pods, other.Name); other != m && pod != nil && now.Sub(pod.Made) < startingTime && !q.stateOf(other).IsServing() {
+		if other != m && isStarting(now, podByName(q.pods, other.Name)) && !q.stateOf(other).IsServing() {
 			return other
 		}
 	}

@@ -7,7 +7,8 @@ import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
 
 // ruleReplace removes a voter that has lost its pod and its data, once the pod of its
 // successor waits. Rule scale-up then adds the successor. The pod of a voter with a PVC is
-// created again by rule recreate-pods. If there are more voters than the desired size, rule
+// created again by rule recreate-pods. It keeps its vote, and a lost voter is replaced beside it: the quorum
+// counts without both. If there are more voters than the desired size, rule
 // scale-down removes the lost one.
 //
 // A voter that is away for too long, or whose replacement a user requested, keeps its vote
@@ -19,6 +20,7 @@ func ruleReplace(o *Observed) (Plan, bool) {
 	if len(listVoters(o.Etcd.Members)) > desiredSize(o.Cluster) {
 		return Plan{}, false
 	}
+	var returning *Plan
 	for _, m := range listVoters(o.Etcd.Members) {
 		pod := podByName(o.Pods, m.Name)
 		away, reason := mustBeReplaced(o.Cluster, o.Now, o.Pods, m), RemoveAway
@@ -39,14 +41,29 @@ func ruleReplace(o *Observed) (Plan, bool) {
 			if plan, leads := handOver(o.Etcd.Members, o.Pods, m); leads {
 				return plan, true
 			}
-			return wait(recheckWaiting, ReasonWaitingForPod,
-				"pod "+m.Name+" is being deleted and is created again with its PVC",
-				noActionNeeded+" "+diagnosis.ConfirmNodeOff), true
+			if returning == nil {
+				returning = awaitReturn(m)
+			}
+			continue
 		}
 		if nextPrepared(o) == nil {
 			return awaitPrepared(o), true
 		}
-		return removeVoter(o, m, RemoveLost), true
+		if plan := removeVoter(o, m, RemoveLost); returning == nil || !isAtRisk(plan) {
+			return plan, true
+		}
 	}
-	return Plan{}, false
+	// Below the desired size a lost voter was removed meanwhile: its successor joins beside the one that comes back.
+	if returning == nil || len(listVoters(o.Etcd.Members)) < desiredSize(o.Cluster) && upgradePathOf(o).knowsLearners() {
+		return Plan{}, false
+	}
+	return *returning, true
+}
+
+// awaitReturn waits for a voter whose pod goes and comes back. Its node may never report the end of that pod.
+func awaitReturn(m *Member) *Plan {
+	plan := wait(recheckWaiting, ReasonWaitingForPod,
+		"pod "+m.Name+" is being deleted and is created again with its PVC",
+		noActionNeeded+" "+diagnosis.ConfirmNodeOff)
+	return &plan
 }

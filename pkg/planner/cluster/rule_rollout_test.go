@@ -150,7 +150,7 @@ func TestRuleRollout(t *testing.T) {
 		{"a surplus member without a pod is removed", 3, "a:stale b:stale c:unknown,nopod d", nil, "scale-down: RemoveMember c ScaleDown"},
 		{"one that was evicted goes instead of it", 3, "a:stale b:finished c:stale,leaving d", nil,
 			"scale-down: LabelPod c voter, RemoveMember b ScaleDown, DeletePod b"},
-		{"a new one that does not serve yet is not the one to leave", 3, "a:stale b:stale c:stale d:sick", nil, "scale-down: wait WaitingForReady"},
+		{"a new one that does not serve yet is not the one to leave", 3, "a:stale b:stale c:stale d:sick", nil, "scale-down: wait QuorumAtRisk"},
 		{"a new one that does not run is", 3, "a:stale b:stale c:stale d:down", nil, "scale-down: RemoveMember d ScaleDown, DeletePod d"},
 		{"a broken one first", 3, "a:stale b:stale,sick c:stale d", nil, "scale-down: RemoveMember b Replaced, DeletePod b"},
 		{"the leader hands over before it leaves", 3, "a:stale,leaving b c d", nil, "scale-down: MoveLeader a>b"},

@@ -3,6 +3,8 @@
 
 package cluster
 
+import "github.com/etcd-operator/etcd-operator/pkg/diagnosis"
+
 // ruleScaleDown removes one voter. It prefers a voter that does not serve, then one whose pod is not
 // ready, then the one with the highest member ID. It removes the leader only if no other voter can be
 // removed. If there is one voter too many because a member is replaced, it removes that member after
@@ -28,14 +30,13 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 	}
 	other := quorumOf(o).findUnready(candidate)
 	if other != nil && candidate.Health == Healthy && (changeDue(o, candidate) == replace || hasJustStarted(o, other)) {
-		return waitReady(other), true
+		return awaitBesideRemoval(o, candidate, other), true
 	}
 	if changeDue(o, candidate) != replace {
 		return removeVoter(o, candidate, RemoveScaleDown), true
 	}
 	if other := quorumOf(o).findStarting(o.Now, candidate); other != nil && candidate.Health == Healthy && !podByName(o.Pods, candidate.Name).Terminating {
-		return wait(recheckQuorum, ReasonWaitingForMember,
-			"member "+other.Name+" is new and does not serve yet; member "+candidate.Name+" is replaced after that", noActionNeeded), true
+		return awaitBesideRemoval(o, candidate, other), true
 	}
 	if candidate.Health != Healthy && findLeader(o.Etcd.Members) == candidate && !isLongUnresponsive(o, candidate) {
 		return wait(recheckQuorum, ReasonWaitingForMember,
@@ -45,4 +46,24 @@ func ruleScaleDown(o *Observed) (Plan, bool) {
 		return removeVoter(o, candidate, RemoveAway), true
 	}
 	return removeVoter(o, candidate, RemoveReplaced), true
+}
+
+// awaitBesideRemoval waits for another voter before the candidate goes: until its pod is ready, or until it serves. A new
+// voter needs some seconds. Otherwise the candidate serves on, and clients are sent to it; see staysOut.
+func awaitBesideRemoval(o *Observed, candidate, other *Member) Plan {
+	pod := podByName(o.Pods, other.Name)
+	switch {
+	case other.Health == Healthy && !isGone(pod) && !pod.Ready:
+		return waitReady(other)
+	case isStarting(o.Now, pod):
+		return wait(recheckQuorum, ReasonWaitingForMember,
+			"member "+other.Name+" is new and does not serve yet; member "+candidate.Name+" is replaced after that", noActionNeeded)
+	case other.Health == Healthy:
+		return wait(recheckWaiting, ReasonWaitingForPod,
+			"pod "+other.Name+" is being deleted; member "+candidate.Name+" is replaced after member "+other.Name+" serves again",
+			noActionNeeded+" "+diagnosis.ConfirmNodeOff)
+	default:
+		return wait(recheckQuorum, ReasonQuorumAtRisk,
+			"member "+other.Name+" does not serve; member "+candidate.Name+" is replaced after member "+other.Name+" serves", serveAgain)
+	}
 }

@@ -39,6 +39,13 @@ func TestRuleScaleDown(t *testing.T) {
 			edits(func(o *Observed) { podByName(o.Pods, "b").Started = o.Now.Add(-time.Second) }), "scale-down: wait WaitingForReady"},
 		{"one that stays unready does not keep it", 3, "a b:notready c d:leaving",
 			edits(func(o *Observed) { podByName(o.Pods, "b").Started = o.Now.Add(-settledAfter) }), "scale-down: DrainPod d"},
+		{"a replaced member serves its clients while another member does not serve", 3, "a b:stale,leaving c:sick d", nil, "scale-down: LabelPod b voter, wait QuorumAtRisk"},
+		{"a replaced member stays out of the Service while another member starts", 3, "a b:stale,leaving c:sick d", edits(made("c", time.Second)...), "scale-down: wait WaitingForMember"},
+		{"a replaced member stays out of the Service until another member is ready", 3, "a b:stale,leaving c:notready d", nil, "scale-down: wait WaitingForReady"},
+		{"a sick member goes beside a chosen one that a write may restart", 3, "a b:leaving c:sick d e", edits(func(o *Observed) {
+			p := podByName(o.Pods, "d")
+			p.ImageName, p.FromPolicy = "mirror/etcd", true
+		}), "scale-down: RemoveMember c ScaleDown, DeletePod c"},
 		{"a leader that clients are not sent to stays", 3, "a:leads,notready b c d", nil, "scale-down: LabelPod d leaving"},
 		{"the volume goes too", 1, "a:claim b:claim,leaving", nil, "scale-down: RemoveMember b ScaleDown, DeletePod b, DeletePVC b"},
 		{"the volume of a removed member is released", 1, "a:claim b:claim,leaving", edits(retain), "scale-down: RemoveMember b ScaleDown, DeletePod b, ReleasePVC b"},

@@ -74,6 +74,9 @@ func waitForPod(cluster *v1beta2.EtcdCluster, p *Pod, after time.Duration, other
 	return Plan{RequeueAfter: after, Wait: &otherwise}
 }
 
+// isAtRisk is true for a plan that waits for members that serve: no member goes, or stops, before that.
+func isAtRisk(plan Plan) bool { return plan.Wait != nil && plan.Wait.Reason == ReasonQuorumAtRisk }
+
 func waitReady(m *Member) Plan {
 	return wait(recheckWaiting, ReasonWaitingForReady,
 		"member "+m.Name+" serves and its pod is not ready yet", noActionNeeded)
