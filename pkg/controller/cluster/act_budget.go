@@ -6,6 +6,7 @@ package cluster
 import (
 	"context"
 	"fmt"
+	"slices"
 
 	corev1 "k8s.io/api/core/v1"
 	policyv1 "k8s.io/api/policy/v1"
@@ -64,15 +65,68 @@ func putBudget(ctx context.Context, r *run, want *policyv1.PodDisruptionBudget) 
 // guardVoters makes sure that a voter may stop: first no eviction is allowed any longer that would
 // stop another voter as well, then the other voters still serve and stay. The order matters. Evictions
 // are rejected from the moment in which the budget is raised, before Kubernetes has counted
-// again. An eviction from before is a pod that goes away. The planner lowers the budget afterwards.
-func guardVoters(ctx context.Context, r *run, name string) error {
+// again. An eviction from before is a pod that goes away. The planner lowers the budget afterwards. The list of members
+// has left voters after the step.
+func guardVoters(ctx context.Context, r *run, name string, left int) error {
 	// A pod that is not ready is not counted, so nothing changes when it stops.
 	if pod := r.seen.podOf(name); pod != nil && pod.Ready {
 		if err := raiseBudget(ctx, r); err != nil {
 			return fmt.Errorf("raise the PodDisruptionBudget before member %s stops: %w", name, err)
 		}
 	}
-	return requireOtherVotersServe(ctx, r, name)
+	return requireOtherVotersServe(ctx, r, name, left)
+}
+
+// requireOtherVotersStay makes sure that the pods of the voters that serve are not about to be
+// deleted, before a voter that could also stay is removed or restarted. The cache may lag behind,
+// and a member serves until its container ends. Another controller that is about to stop a member has
+// drained its pod before. So of two controllers that each drain one and then look at the others, at most
+// one goes on; see requireStillDrained. A pod that was observed as about to end counts for no step: two members whose
+// nodes end no pod would otherwise keep each other. A drained pod that stops ends no quorum if goesBesideDrained is true.
+func requireOtherVotersStay(ctx context.Context, r *run, except string, left int) error {
+	stay := 0
+	var drained []string
+	for i := range r.seen.Etcd.Members {
+		m := &r.seen.Etcd.Members[i]
+		if m.Learner || m.Unmanaged || m.Name == except || m.Health != planner.Healthy {
+			continue
+		}
+		if p := r.seen.podOf(m.Name); p != nil && p.Terminating {
+			continue
+		}
+		pod, err := requirePodStays(ctx, r, m.Name)
+		if err != nil {
+			return err
+		}
+		if except != "" && pod.Role == planner.PodDraining {
+			drained = append(drained, m.Name)
+			continue
+		}
+		stay++
+	}
+	if len(drained) == 0 || r.seen.goesBesideDrained(except, drained, stay, left) {
+		return nil
+	}
+	return fmt.Errorf("pod %s was drained and may stop: %w", drained[0], reconcile.ErrStale)
+}
+
+// goesBesideDrained is true for a voter that does not serve, if the voters that stay are a quorum without the drained ones, too.
+// The planner may not give a drained pod back to its clients: while a voter does not serve, any write may restart
+// that pod (see mayRestartBesideOthers). Each of the two would wait for the other.
+func (s *seen) goesBesideDrained(name string, drained []string, stay, left int) bool {
+	observed := func(d string) bool { p := s.podOf(d); return p != nil && p.Role == planner.PodDraining }
+	return !s.isHealthy(name) && stay >= diagnosis.Quorum(left) && !slices.ContainsFunc(drained, func(d string) bool { return !observed(d) })
+}
+
+// countVoters is how many voters the observed list has.
+func (s *seen) countVoters() int {
+	n := 0
+	for i := range s.Etcd.Members {
+		if !s.Etcd.Members[i].Learner {
+			n++
+		}
+	}
+	return n
 }
 
 // requireStillDrained makes sure that a pod that was seen as drained still is. Another controller gives it
@@ -91,13 +145,7 @@ func raiseBudget(ctx context.Context, r *run) error {
 	if r.seen.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled {
 		return nil
 	}
-	voters := 0
-	for i := range r.seen.Etcd.Members {
-		if !r.seen.Etcd.Members[i].Learner {
-			voters++
-		}
-	}
-	voters = max(voters, int(ptr.Deref(r.seen.Cluster.Spec.Replicas, 0)))
+	voters := max(r.seen.countVoters(), int(ptr.Deref(r.seen.Cluster.Spec.Replicas, 0)))
 	keep := min(diagnosis.Quorum(voters)+1, voters)
 	live, err := r.Objects.GetPodDisruptionBudget(ctx, r.seen.Cluster.Namespace, r.seen.Cluster.Name)
 	if isNotFound(err) {

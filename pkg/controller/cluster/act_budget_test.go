@@ -5,6 +5,7 @@ package cluster
 
 import (
 	"errors"
+	"fmt"
 	"testing"
 
 	corev1 "k8s.io/api/core/v1"
@@ -58,7 +59,7 @@ func TestBudgetIsRaisedBeforeAVoterStops(t *testing.T) {
 				s.Pods = append(s.Pods, planner.Pod{Name: name, Owned: true, Ready: test.ready})
 			}
 			r := &run{Reconciler: &Reconciler{Config: Config{Objects: l, Recorder: l, Gate: stopped(), Clock: clock}}, key: types.NamespacedName{Namespace: "n", Name: "c"}, seen: s}
-			if err := guardVoters(t.Context(), r, "c-a"); !errors.Is(err, reconcile.ErrStale) {
+			if err := guardVoters(t.Context(), r, "c-a", r.seen.countVoters()); !errors.Is(err, reconcile.ErrStale) {
 				t.Errorf("a voter may stop beside one whose pod no longer exists: %v", err)
 			}
 			live, err := l.GetPodDisruptionBudget(t.Context(), "n", "c")
@@ -101,14 +102,14 @@ func TestOnlyOneStops(t *testing.T) {
 	}
 	role("c-x", resources.RoleDraining)
 	r.seen.Pods[0].Role = planner.PodDraining
-	if err := requireOtherVotersStay(t.Context(), r, "c-x"); err != nil {
+	if err := requireOtherVotersStay(t.Context(), r, "c-x", 2); err != nil {
 		t.Errorf("no other member is drained: %v", err)
 	}
 	role("c-y", resources.RoleDraining)
-	if err := requireOtherVotersStay(t.Context(), r, "c-x"); !errors.Is(err, reconcile.ErrStale) {
+	if err := requireOtherVotersStay(t.Context(), r, "c-x", 2); !errors.Is(err, reconcile.ErrStale) {
 		t.Errorf("another controller has drained the other member: %v", err)
 	}
-	if err := requireOtherVotersStay(t.Context(), r, ""); err != nil {
+	if err := requireOtherVotersStay(t.Context(), r, "", 2); err != nil {
 		t.Errorf("nothing is to stop: %v", err)
 	}
 	if err := requireStillDrained(r, role("c-x", resources.RoleDraining)); err != nil {
@@ -116,6 +117,47 @@ func TestOnlyOneStops(t *testing.T) {
 	}
 	if err := requireStillDrained(r, role("c-x", resources.RoleVoter)); !errors.Is(err, reconcile.ErrStale) {
 		t.Errorf("another controller has given it back to the Service: %v", err)
+	}
+}
+
+// TestDeadVoterGoesBesideDrainedOne: a voter that does not serve is removed beside one that was drained before, and that no
+// write may give back to its clients. The others must be a quorum without both.
+func TestDeadVoterGoesBesideDrainedOne(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		others int
+		health planner.Health
+		seen   planner.PodRole
+		stale  bool
+	}{
+		"five voters":                          {3, planner.Unhealthy, planner.PodDraining, false},
+		"four voters":                          {2, planner.Unhealthy, planner.PodDraining, false},
+		"three voters":                         {1, planner.Unhealthy, planner.PodDraining, true},
+		"both serve":                           {3, planner.Healthy, planner.PodDraining, true},
+		"it was drained since the observation": {3, planner.Unhealthy, planner.PodVoter, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			l, r := livingCluster(t)
+			r.seen.Etcd.Members = []planner.Member{{Name: "c-goes", Started: true, Health: test.health}}
+			for i := range test.others + 1 {
+				pod := resources.Pod(l.c, resources.MemberPod{Name: fmt.Sprintf("c-%d", i)})
+				seen := planner.Pod{Name: pod.Name, Owned: true, Role: planner.PodVoter}
+				if i == 0 {
+					pod, _ = resources.WithRole(pod, resources.RoleDraining)
+					seen.Role = test.seen
+				}
+				if _, err := l.CreatePod(t.Context(), pod); err != nil {
+					t.Fatal(err)
+				}
+				r.seen.Etcd.Members = append(r.seen.Etcd.Members, planner.Member{Name: pod.Name, Started: true, Health: planner.Healthy})
+				r.seen.Pods = append(r.seen.Pods, seen)
+			}
+			err := requireOtherVotersStay(t.Context(), r, "c-goes", r.seen.countVoters()-1)
+			if test.stale != errors.Is(err, reconcile.ErrStale) || err != nil && !test.stale {
+				t.Errorf("the error is %v", err)
+			}
+		})
 	}
 }
 

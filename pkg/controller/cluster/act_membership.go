@@ -27,7 +27,7 @@ func addMember(ctx context.Context, r *run, a planner.AddMember) error {
 	add := r.Etcd.AddLearner
 	if a.As == planner.JoinAsVoter {
 		// A voter raises the quorum at once, so those who serve must be there to stay.
-		if err := requireOtherVotersServe(ctx, r, ""); err != nil {
+		if err := requireOtherVotersServe(ctx, r, "", r.seen.countVoters()+1); err != nil {
 			return err
 		}
 		if err := requireConfirmed(ctx, r); err != nil {
@@ -188,7 +188,9 @@ func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error
 		}
 	}
 	if a.Reason == planner.RemoveCrashLooping {
-		return requireNotRunning(ctx, r, a.Name)
+		if err := requireNotRunning(ctx, r, a.Name); err != nil {
+			return err
+		}
 	}
 	if a.Reason == planner.RemoveAway {
 		if err := requireSameSpec(ctx, r); err != nil {
@@ -199,7 +201,7 @@ func requireRemovable(ctx context.Context, r *run, a planner.RemoveMember) error
 		}
 	}
 	if a.Reason == planner.RemoveScaleDown || a.Reason == planner.RemoveReplaced || a.Reason == planner.RemoveAway || a.Reason == planner.RemoveOld || r.seen.isVoter(a.ID) && r.seen.isHealthy(a.Name) {
-		return guardVoters(ctx, r, a.Name)
+		return guardVoters(ctx, r, a.Name, r.seen.countVoters()-1)
 	}
 	// One that cannot come back goes while another pod may be about to end: its successor joins only then. The
 	// others must commit without it all the same.

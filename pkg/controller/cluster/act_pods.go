@@ -116,7 +116,7 @@ func deletePod(ctx context.Context, r *run, a planner.DeletePod) error {
 		_, err = readSeenRecord(ctx, r)
 	case planner.DeleteDrained, planner.DeleteReplaced:
 		if err = errors.Join(requireStillDrained(r, live), requireSameSpec(ctx, r)); err == nil {
-			err = guardVoters(ctx, r, a.Name)
+			err = guardVoters(ctx, r, a.Name, r.seen.countVoters())
 		}
 	case planner.DeleteHibernated, planner.DeleteDistrusting:
 		if err = requireSameSpec(ctx, r); err == nil {

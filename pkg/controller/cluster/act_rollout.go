@@ -30,7 +30,7 @@ func requireRestartAllowed(ctx context.Context, r *run, name string, mode planne
 	case mode == planner.RestartUnresponsive:
 		return requireUnresponsive(ctx, r, name)
 	default:
-		return guardVoters(ctx, r, name)
+		return guardVoters(ctx, r, name, r.seen.countVoters())
 	}
 }
 

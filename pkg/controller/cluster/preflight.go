@@ -212,9 +212,9 @@ func requireNoPVC(ctx context.Context, r *run, name string) error {
 }
 
 // requireOtherVotersServe makes sure that the voters that were seen to serve still do, and
-// stay, before a voter that could also stay is removed or restarted.
-func requireOtherVotersServe(ctx context.Context, r *run, except string) error {
-	if err := requireOtherVotersStay(ctx, r, except); err != nil {
+// stay, before a voter that could also stay is removed or restarted. The list has left voters afterwards.
+func requireOtherVotersServe(ctx context.Context, r *run, except string, left int) error {
+	if err := requireOtherVotersStay(ctx, r, except, left); err != nil {
 		return err
 	}
 	return requireOtherVotersCommit(ctx, r, except)
@@ -274,32 +274,6 @@ func requireLearnerApplies(ctx context.Context, r *run, a planner.PromoteMember)
 		}
 	}
 	return fmt.Errorf("learner %s: %w", a.Name, errNotApplied)
-}
-
-// requireOtherVotersStay makes sure that the pods of the voters that serve are not about to be
-// deleted, before a voter that could also stay is removed or restarted. The cache may lag behind,
-// and a member serves until its container ends. Another controller that is about to stop a member has
-// drained its pod before. So of two controllers that each drain one and then look at the others, at most
-// one goes on; see requireStillDrained. A pod that was observed as about to end counts for no step: two members whose
-// nodes end no pod would otherwise keep each other.
-func requireOtherVotersStay(ctx context.Context, r *run, except string) error {
-	for i := range r.seen.Etcd.Members {
-		m := &r.seen.Etcd.Members[i]
-		if m.Learner || m.Unmanaged || m.Name == except || m.Health != planner.Healthy {
-			continue
-		}
-		if p := r.seen.podOf(m.Name); p != nil && p.Terminating {
-			continue
-		}
-		pod, err := requirePodStays(ctx, r, m.Name)
-		if err != nil {
-			return err
-		}
-		if except != "" && pod.Role == planner.PodDraining {
-			return fmt.Errorf("pod %s was drained and may stop: %w", m.Name, reconcile.ErrStale)
-		}
-	}
-	return nil
 }
 
 // requirePodStays makes sure that the pod of a member is not about to be deleted, and that its

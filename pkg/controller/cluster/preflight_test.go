@@ -250,7 +250,7 @@ func TestOthersStay(t *testing.T) {
 				{Name: "c-ill"}, {Name: "c-learns", Health: planner.Healthy, Learner: true},
 			}
 			r := &Reconciler{Config: Config{Objects: live}}
-			if err := requireOtherVotersStay(t.Context(), &run{Reconciler: r, seen: s}, "c-goes"); test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) {
+			if err := requireOtherVotersStay(t.Context(), &run{Reconciler: r, seen: s}, "c-goes", 1); test.stale != errors.Is(err, reconcile.ErrStale) || (err != nil && !test.stale) {
 				t.Errorf("the error is %v", err)
 			}
 			if n := len(live.calls); n != 1 {
@@ -268,7 +268,7 @@ func TestEndObservedBefore(t *testing.T) {
 	s := &seen{Observed: planner.Observed{Cluster: live.cluster, Pods: []planner.Pod{{Name: "c-a", Owned: true, Terminating: true}}}}
 	s.Etcd.Members = []planner.Member{{Name: "c-a", Health: planner.Healthy}, {Name: "c-goes", Health: planner.Healthy}}
 	r := &run{Reconciler: &Reconciler{Config: Config{Objects: live}}, seen: s}
-	if err := requireOtherVotersStay(t.Context(), r, "c-goes"); err != nil {
+	if err := requireOtherVotersStay(t.Context(), r, "c-goes", 1); err != nil {
 		t.Error(err)
 	}
 }

@@ -108,7 +108,7 @@ func TestOthersCommit(t *testing.T) {
 // TestEveryVoterGoesFromVotersThatCommit: also a voter that cannot come back is removed only if the others commit.
 func TestEveryVoterGoesFromVotersThatCommit(t *testing.T) {
 	t.Parallel()
-	for _, reason := range []planner.RemoveReason{planner.RemoveLost, planner.RemovePeersDiffer, planner.RemoveStuck} {
+	for _, reason := range []planner.RemoveReason{planner.RemoveLost, planner.RemovePeersDiffer, planner.RemoveStuck, planner.RemoveCrashLooping} {
 		r, _ := threeVoters(t, "c-b")
 		goes := planner.RemoveMember{Name: "c-goes", Reason: reason}
 		for i := range r.seen.Etcd.Members {

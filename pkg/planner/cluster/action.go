@@ -175,7 +175,7 @@ const (
 	RemoveAway RemoveReason = "Away"
 	// RemoveOld is for a member of the etcd that the cluster takes over.
 	RemoveOld RemoveReason = "Old"
-	// RemoveCrashLooping is for a learner that ends again and again.
+	// RemoveCrashLooping is for a learner, or a voter that has not started, that ends again and again.
 	RemoveCrashLooping RemoveReason = "CrashLooping"
 	// RemoveStuck is for a learner that does not catch up with the others, or never responds.
 	RemoveStuck RemoveReason = "Stuck"

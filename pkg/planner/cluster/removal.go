@@ -62,8 +62,12 @@ func removeMember(o *Observed, m *Member, reason RemoveReason) Plan {
 	}
 	if c := pvcByName(o.PVCs, m.Name); c != nil {
 		drop := dropPVC(o, c)
-		if (reason == RemoveStuck || reason == RemoveCrashLooping) && c.TakenBackFrom == "" && findCorrupt(o.Etcd.Members) == nil {
+		switch {
+		case reason != RemoveStuck && reason != RemoveCrashLooping, c.TakenBackFrom != "", findCorrupt(o.Etcd.Members) != nil:
+		case m.Learner:
 			drop = DeletePVC{Name: c.Name, UID: c.UID}
+		default:
+			drop = ReleasePVC{Name: c.Name, UID: c.UID} // it may have voted before the others heard its name
 		}
 		actions = append(actions, drop)
 	}

@@ -59,10 +59,10 @@ func ruleJoining(o *Observed) (Plan, bool) {
 		return Plan{Actions: []Action{
 			UpgradePod{Name: pod.Name, UID: pod.UID, Version: o.Cluster.Spec.Version, Mode: RestartIdle},
 		}, RequeueAfter: recheckWaiting}, true
-	case m.Learner && !pod.Running && pod.RestartCount >= crashLoopAfter:
-		// What it has may be damaged, and no other member may join beside it. It has no vote,
+	case !pod.Running && pod.RestartCount >= crashLoopAfter && (m.Learner || isUnstartedVoter(o, m)):
+		// What it has may be damaged, and no other member may join beside it. A learner has no vote,
 		// and what it holds is a copy.
-		return removeMember(o, m, RemoveCrashLooping), true
+		return removeUnstarted(o, m, RemoveCrashLooping), true
 	case !m.Started && !keepsData(o, m, pod) && peersDiffer(o.Etcd.Members, pod):
 		// etcd does not start a member whose configured peers differ from the member list,
 		// so this member will never join.
@@ -82,6 +82,13 @@ func keepsData(o *Observed, m *Member, pod *Pod) bool {
 	return !m.Learner && !pod.MayFill && upgradePathOf(o).knowsLearners()
 }
 
+// isUnstartedVoter is true for a voter that has not started, in an etcd with learners. A person has removed a member and added
+// it again with the same peer URL: its pod has the data of the old ID, with which etcd ends each time. A learner that was
+// promoted before the others have heard its name looks the same. So its PVC is released, and S2 holds as for each voter.
+func isUnstartedVoter(o *Observed, m *Member) bool {
+	return !m.Learner && !m.Started && upgradePathOf(o).knowsLearners()
+}
+
 // canPromoteEarly is true for a learner that has joined and does not respond yet, if the
 // voters that serve without it are a quorum of the cluster that it makes. A learner that
 // has ended before must respond: etcd goes by what it had then, and it may never come back.
@@ -90,7 +97,7 @@ func canPromoteEarly(q quorum, m *Member) bool {
 	return m.Learner && m.Started && pod != nil && pod.Running && pod.RestartCount == 0 && q.countServing() >= diagnosis.Quorum(len(listVoters(q.members))+1)
 }
 
-// crashLoopAfter is how often the container of a learner may end before a new member
+// crashLoopAfter is how often the container of a member that joins may end before a new member
 // replaces it. Kubernetes waits longer each time, so that is after some minutes.
 const crashLoopAfter = 5
 

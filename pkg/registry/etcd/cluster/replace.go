@@ -113,7 +113,7 @@ func validateReplaced(cluster *v1beta2.EtcdCluster, members []string) field.Erro
 				errs = append(errs, field.Invalid(path.Index(i), member, "another program runs the member, and only members of the cluster are replaced; "+
 					"the program that runs it must replace it"))
 			case m.Role == v1beta2.MemberRoleLearner || m.Role == v1beta2.MemberRolePending:
-				errs = append(errs, field.Invalid(path.Index(i), member, "the member does not vote yet, and only voters are replaced; wait until it votes"))
+				errs = append(errs, field.Invalid(path.Index(i), member, "the member has not joined yet, and only voters that have joined are replaced; wait until it votes"))
 			}
 		}
 	}

@@ -123,7 +123,7 @@ func TestReplaceRejects(t *testing.T) {
 		"no member is named":        {request: replacing(), want: apierrors.IsInvalid, says: "spec.members: Required"},
 		"an unknown member":         {request: replacing("a-9"), want: apierrors.IsInvalid, says: "spec.members[0]"},
 		"a member that is repeated": {request: replacing("a-1", "a-1"), want: apierrors.IsInvalid, says: "spec.members[1]: Duplicate"},
-		"a learner":                 {request: replacing("a-1", "a-3"), want: apierrors.IsInvalid, says: "spec.members[1]: Invalid value: \"a-3\": the member does not vote yet"},
+		"a learner":                 {request: replacing("a-1", "a-3"), want: apierrors.IsInvalid, says: "spec.members[1]: Invalid value: \"a-3\": the member has not joined yet"},
 		"another UID": {
 			request: &v1beta2.EtcdClusterOperation{ObjectMeta: metav1.ObjectMeta{UID: "x"}, Spec: v1beta2.OperationRequest{Members: []string{"a-1"}}},
 			want:    apierrors.IsConflict, says: "UID",
