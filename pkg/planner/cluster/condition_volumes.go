@@ -12,7 +12,22 @@ import (
 	"github.com/etcd-operator/etcd-operator/pkg/resources"
 )
 
-// volumesAsDeclared is False while a volume is smaller than declared, or has another
+// listDoomed returns the PVCs that are being deleted while the pod of their voter exists. Kubernetes deletes them, and the data
+// on them, when that pod ends. It takes no deletion back.
+func listDoomed(o *Observed) []string {
+	var doomed []string
+	for i := range o.PVCs {
+		c := &o.PVCs[i]
+		pod := podByName(o.Pods, c.Name)
+		removed := o.Etcd.Linearizable && memberByName(o.Etcd.Members, c.Name) == nil
+		if c.Owned && c.Terminating && !removed && !isGone(pod) && pod.Role != PodLearner {
+			doomed = append(doomed, c.Name)
+		}
+	}
+	return doomed
+}
+
+// volumesAsDeclared is False while a PVC that a voter needs is being deleted, is smaller than declared, or has another
 // VolumeAttributesClass.
 func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	const t = v1beta2.ClusterConditionVolumesAsDeclared
@@ -41,7 +56,10 @@ func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 			why = ": " + c.GrowthWhy
 		}
 	}
-	switch {
+	switch doomed := listDoomed(o); {
+	case len(doomed) > 0:
+		return is(t, corev1.ConditionFalse, ReasonVolumesBeingDeleted, "PVCs that are being deleted: "+strings.Join(doomed, ", ")+
+			". Each is lost with its data when its pod ends. Store a backup, then have other members replace these with kubectl etcd replace.")
 	case len(rejected) > 0:
 		return is(t, corev1.ConditionFalse, v1beta2.ReasonGrowthRejected, "Kubernetes rejects the growth of the PVCs "+strings.Join(rejected, ", ")+why+
 			". Declare the old size again. Or allow the growth and remove the annotation "+resources.AnnotationGrowthRejected+" from these PVCs.")

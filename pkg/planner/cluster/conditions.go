@@ -77,6 +77,8 @@ func available(o *Observed, _ Plan) v1beta2.ClusterCondition {
 	switch {
 	case !isBootstrapped(o) && !o.Etcd.Linearizable:
 		return is(t, corev1.ConditionFalse, ReasonCreating, "the cluster has not started yet")
+	case desiredSize(o.Cluster) == 0 && len(listDoomed(o)) > 0:
+		return is(t, corev1.ConditionFalse, ReasonHibernated, "the cluster was scaled to 0; members whose PVCs are being deleted run on")
 	case desiredSize(o.Cluster) == 0:
 		return is(t, corev1.ConditionFalse, ReasonHibernated, "the cluster was scaled to 0; its volumes are kept")
 	case o.Etcd.Linearizable && writesRejected(o) != nil:

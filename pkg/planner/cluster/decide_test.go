@@ -132,6 +132,8 @@ func TestUpkeep(t *testing.T) {
 		{"budget unwanted", 3, "a b c", edits(disabled, budget(Current, 2)), "steady: DeletePodDisruptionBudget"},
 		{"budget unwanted and absent", 3, "a b c", edits(disabled, budget(Missing, 0)), "steady"},
 		{"budget while hibernating", 0, "a:nopod,claim", edits(noQuorum, budget(Current, 2)), "hibernate: DeletePodDisruptionBudget"},
+		{"budget while the data of hibernated voters goes with their pods", 0, "a:deadclaim b:deadclaim c:deadclaim", edits(budget(Current, 2)), "hibernate: wait VolumesBeingDeleted"},
+		{"the same without a quorum", 0, "a:deadclaim b:claim,nopod c:claim,nopod", edits(noQuorum, budget(Current, 2)), "hibernate: wait VolumesBeingDeleted"},
 		{"budget is not judged without a quorum", 3, "a b:down c:down", edits(noQuorum, budget(Current, 1)), "quorum: wait QuorumLost"},
 		{"upkeep goes along with a change", 3, "a b", edits(clients(Missing)),
 			"scale-up: EnsureClientService, AddLearner c-new, AdmitPod c-new[a b c-new]"},

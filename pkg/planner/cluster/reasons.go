@@ -96,6 +96,8 @@ const (
 	ReasonUnmanagedMember Reason = "UnmanagedMember"
 	// ReasonVersionStep: etcd cannot move from the version that runs to the declared one in one step. Ends when spec.version changes.
 	ReasonVersionStep Reason = "VersionStep"
+	// ReasonVolumesBeingDeleted: PVCs of voters are being deleted, and their data is lost when the pods of these members end. Ends when other members have replaced them.
+	ReasonVolumesBeingDeleted Reason = "VolumesBeingDeleted"
 	// ReasonVolumesFound: PVCs of an earlier cluster of this name exist. Ends when spec.bootstrap.fromVolumes takes them back, or when they lose the labels etcd_cluster and etcd_recovery, or are deleted.
 	ReasonVolumesFound Reason = v1beta2.ReasonVolumesFound
 	// ReasonVolumesNotFound: spec.bootstrap.fromVolumes is set, and no PVC of an earlier cluster of this name exists. Ends when one does, or spec.bootstrap is removed.

@@ -13,10 +13,10 @@ import (
 // upkeepBudget guards the quorum of the live or of the desired voters, whichever are more,
 // so that a cluster that grows or shrinks is always guarded. A member that replaces
 // another is counted before it votes. While a voter leaves, the budget may keep one more; the
-// controller raises it right before the voter stops.
+// controller raises it right before the voter stops. A cluster of size 0 has a budget while the data of a voter goes with its pod.
 func upkeepBudget(o *Observed, plan Plan) []Action {
 	budget := o.PodDisruptionBudget
-	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled || desiredSize(o.Cluster) == 0 {
+	if o.Cluster.Spec.PodDisruptionBudget == v1beta2.PodDisruptionBudgetDisabled || desiredSize(o.Cluster) == 0 && len(listDoomed(o)) == 0 {
 		if budget.State == Current || budget.State == Drifted {
 			return []Action{DeletePodDisruptionBudget{}}
 		}

@@ -76,7 +76,13 @@ func TestVolumesAsDeclared(t *testing.T) {
 		}, corev1.ConditionFalse, "AttributesDiffer", []string{"the declared fast: b, c", `patch pvc NAME --type=merge -p '{"spec":{"volumeAttributesClassName":"fast"}}'`}},
 		{"may not", "a:claim b:claim c:claim", growth("the class forbids it", rejected, rejected, due), corev1.ConditionFalse, v1beta2.ReasonGrowthRejected,
 			[]string{"PVCs a, b: the class forbids it", "Declare the old size again", resources.AnnotationGrowthRejected}},
-		{"one that goes does not matter", "a:claim b:claim c:deadclaim", growth("", enough, enough, rejected), corev1.ConditionTrue, "AsDeclared", nil},
+		{"one that is being deleted", "a:claim b:claim c:deadclaim", growth("", enough, enough, rejected), corev1.ConditionFalse, "VolumesBeingDeleted", []string{"deleted: c.", "kubectl etcd replace"}},
+		{"of a member that was removed", "a:claim b:claim c:claim", func(o *Observed) {
+			pod("d", true)(o)
+			withPVC("d", true)(o)
+			o.PVCs[3].Terminating = true
+		}, corev1.ConditionTrue, "AsDeclared", nil},
+		{"one that goes does not matter", "a:claim b:claim c:deadclaim,nopod", growth("", enough, enough, rejected), corev1.ConditionTrue, "AsDeclared", nil},
 	} {
 		o := observed(t, 3, tt.members, tt.edit)
 		c := find(Status(o, Decide(o)), v1beta2.ClusterConditionVolumesAsDeclared)

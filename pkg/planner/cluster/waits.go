@@ -19,7 +19,8 @@ import (
 const (
 	findPod            = "`kubectl describe pod` of the pod that the message names shows its events, such as a volume that cannot be mounted. Remove the cause."
 	findRecoveryMember = "`kubectl describe pod` of the recovery member that the message names shows its events, and `kubectl logs --all-containers` what fills it and what etcd does. Remove the cause."
-	findMember         = "`kubectl logs` of the pod that the message names shows what etcd does. Remove the cause, or have another member replace it with `kubectl etcd replace`."
+	findMember         = "`kubectl logs` of the pod that the message names shows what etcd does. Remove the cause. Another member replaces a voter that has joined with `kubectl etcd replace`."
+	saveDoomed         = "Store the data with `kubectl etcd snapshot save`. Then set spec.size again, and have other members replace these with `kubectl etcd replace`."
 	fixSecret          = "Correct the Secret that the message names."
 	fixSpec            = "Correct what the message names in the spec."
 )
@@ -67,6 +68,7 @@ var Waits = waits.Table{
 	string(ReasonTooManyDefragmentations):   waits.New("one of the defragmentations that run", waits.Controller, waits.Transfer, "Find out why the defragmentations do not end."),
 	string(ReasonUnmanagedMember):           waits.New("the removal of a member that the controller did not add", waits.User, waits.Soon, "Remove that member with etcdctl member remove."),
 	string(ReasonVersionStep):               waits.New("a version that etcd can reach in one step", waits.User, waits.Soon, "Set spec.version as the message says."),
+	string(ReasonVolumesBeingDeleted):       waits.New("members on other PVCs than those that are being deleted", waits.User, waits.Soon, saveDoomed),
 	string(ReasonVolumesFound):              waits.New("a decision about the PVCs of an earlier cluster", waits.User, waits.Soon, "Set spec.bootstrap.fromVolumes={} to take them back, or remove the labels etcd_cluster and etcd_recovery to begin empty beside them. On PVCs that are protected from deletion, an administrator does that."),
 	string(ReasonVolumesNotFound):           waits.New("PVCs of an earlier cluster", waits.User, waits.Soon, "Bring the PVCs back, or remove spec.bootstrap.fromVolumes to begin empty."),
 	string(ReasonWaitingForBootstrapMember): waits.New("the bootstrap member", waits.Kubernetes, waits.Late, findPod),

@@ -121,12 +121,16 @@ func (c *Checks) goalObjects(cluster *v1beta2.EtcdCluster, _ *simetcd.Lineage) s
 }
 
 // goalVolumes: volumes have the owner and the size that are declared, or the status says
-// why not. PVCs of members that a restore has replaced wait for the cluster to wake, which removes them.
+// why not. It says so of a PVC that is being deleted while its member runs. PVCs of members that a restore has replaced wait for the cluster to wake, which removes them.
 func (c *Checks) goalVolumes(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) string {
-	rejected, asleep := false, len(c.w.Store.List(kubernetes.KindPod)) == 0
+	doomed, rejected, asleep := false, false, len(c.w.Store.List(kubernetes.KindPod)) == 0
 	for _, object := range c.w.Store.List(kubernetes.KindPVC) {
 		pvc := object.(kubernetes.PVC)
-		if pvc.Labels[resources.LabelApp] == "" || pvc.DeletionTimestamp != nil || !resources.Owns(cluster, pvc) {
+		if pvc.Labels[resources.LabelApp] == "" || !resources.Owns(cluster, pvc) {
+			continue
+		}
+		if pvc.DeletionTimestamp != nil {
+			doomed = doomed || c.isUsedByVoter(pvc.Name, l)
 			continue
 		}
 		if asleep && !slices.ContainsFunc(l.Members.Peers, func(p simetcd.Peer) bool { return p.Name == pvc.Name }) {
@@ -142,11 +146,18 @@ func (c *Checks) goalVolumes(cluster *v1beta2.EtcdCluster, l *simetcd.Lineage) s
 		rejected = rejected || growth == resources.GrowthRejected
 	}
 	want := corev1.ConditionTrue
-	if rejected {
+	if doomed || rejected {
 		want = corev1.ConditionFalse
 	}
 	if c.w.Plan.Volumes && !kubernetes.ConditionIs(cluster, v1beta2.ClusterConditionVolumesAsDeclared, want) {
 		return "the status does not say whether the volumes are as declared"
 	}
 	return ""
+}
+
+// isUsedByVoter is true for the PVC of a voter whose pod has not ended.
+func (c *Checks) isUsedByVoter(name string, l *simetcd.Lineage) bool {
+	pod, found := kubernetes.Lookup[*corev1.Pod](c.w.Store, kubernetes.KindPod, name)
+	return found && isLabelled(pod) && pod.Labels[resources.LabelRole] != resources.RoleLearner && pod.DeletionTimestamp == nil && !kubernetes.HasFinished(pod) &&
+		slices.ContainsFunc(l.Members.Peers, func(p simetcd.Peer) bool { return p.Name == name })
 }
