@@ -122,3 +122,41 @@ func TestHistoryIsBounded(t *testing.T) {
 		})
 	}
 }
+
+// TestHistoryKeepsTheLastProved: under an alarm that lasts, or while no quorum responds, the last good backup stays in the
+// history, because the agent deletes none. A restore without a name, and a name without a revision, find it there.
+func TestHistoryKeepsTheLastProved(t *testing.T) {
+	t.Parallel()
+	for name, test := range map[string]struct {
+		doubt func(*v1beta2.BackupRecord)
+		held  []string
+		want  []int64 // what stays beside the newest
+	}{
+		"data differs":                 {func(r *v1beta2.BackupRecord) { r.DataDiffers = true }, nil, []int64{2}},
+		"no quorum":                    {func(r *v1beta2.BackupRecord) { r.Unconfirmed = true }, nil, []int64{2}},
+		"data differs, one is held":    {func(r *v1beta2.BackupRecord) { r.DataDiffers = true }, []string{good(1).URI}, []int64{2, 1}},
+		"data differs, it is held":     {func(r *v1beta2.BackupRecord) { r.DataDiffers = true }, []string{good(2).URI}, []int64{2}},
+		"the newest are without doubt": {func(*v1beta2.BackupRecord) {}, nil, nil},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			history := []v1beta2.BackupRecord{{}} // a failed one counts for nothing
+			for n := int64(maxGoodKept + 10); n > 0; n-- {
+				r := v1beta2.BackupRecord{Succeeded: true, URI: good(n).URI, Revision: n}
+				if n > 2 {
+					test.doubt(&r)
+				}
+				history = append(history, r)
+			}
+			got := bounded(history, test.held)
+			if len(got) != 1+maxGoodKept+len(test.want) {
+				t.Fatalf("%d records stay", len(got))
+			}
+			for i, n := range test.want {
+				if r := got[1+maxGoodKept+i]; r.Revision != n {
+					t.Errorf("revision %d stays, want %d", r.Revision, n)
+				}
+			}
+		})
+	}
+}

@@ -140,7 +140,8 @@ func without(history, expired []v1beta2.BackupRecord) []v1beta2.BackupRecord {
 }
 
 // bounded keeps the newest of what would let the object grow for ever, and what is held beside it. Of more than maxHeldKept
-// held ones the oldest stay, and the others count as those that are not held.
+// held ones the oldest stay, and the others count as those that are not held. The newest without a doubt stays, however many
+// follow it, as under an alarm that lasts: the agent keeps it in the store, and a restore finds it here.
 func bounded(history []v1beta2.BackupRecord, held []string) []v1beta2.BackupRecord {
 	isHeld := func(r v1beta2.BackupRecord) bool { return r.Succeeded && slices.Contains(held, r.URI) }
 	good, failed, beyond := 0, 0, -maxHeldKept
@@ -149,7 +150,10 @@ func bounded(history []v1beta2.BackupRecord, held []string) []v1beta2.BackupReco
 			beyond++
 		}
 	}
+	proved := slices.IndexFunc(history, func(r v1beta2.BackupRecord) bool { return r.Succeeded && !r.Unconfirmed && !r.DataDiffers })
+	i := -1
 	return slices.DeleteFunc(history, func(r v1beta2.BackupRecord) bool {
+		i++
 		switch {
 		case !r.Succeeded:
 			failed++
@@ -160,7 +164,7 @@ func bounded(history []v1beta2.BackupRecord, held []string) []v1beta2.BackupReco
 			beyond--
 		}
 		good++
-		return good > maxGoodKept
+		return good > maxGoodKept && i != proved
 	})
 }
 
