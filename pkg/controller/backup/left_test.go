@@ -39,12 +39,14 @@ func TestNoAttemptBesideAPodThatWrites(t *testing.T) {
 		state   corev1.ContainerState
 		sidecar bool
 		stale   bool // the cache shows no pod
+		copied  bool // the pod does not say which attempt it is of
 		ends    func(*world, *batchv1.Job)
 		waits   string
 	}{
 		"hold":                       {state: running, ends: held, waits: planner.ReasonNodeLost},
 		"Job deleted by hand":        {state: running, ends: deleted, waits: planner.ReasonNodeLost},
-		"pod that the cache lacks":   {state: running, ends: deleted, stale: true, waits: planner.ReasonRetryScheduled},
+		"pod that the cache lacks":   {state: running, ends: deleted, stale: true, waits: planner.ReasonJobNotEnding},
+		"copy of its pod":            {state: running, ends: deleted, copied: true, waits: planner.ReasonJobNotEnding},
 		"agent that has ended":       {state: ended, sidecar: true, ends: deleted},
 		"attempts with names of own": {own: true, state: running, ends: held},
 	} {
@@ -79,6 +81,9 @@ func TestNoAttemptBesideAPodThatWrites(t *testing.T) {
 				pod.Status.ContainerStatuses = append(pod.Status.ContainerStatuses, corev1.ContainerStatus{Name: "proxy", State: running})
 			}
 			step()
+			if test.copied {
+				pod.Annotations = nil
+			}
 			test.ends(w, first[0])
 			for range 6 {
 				step()

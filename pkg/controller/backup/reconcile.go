@@ -31,6 +31,8 @@ const (
 	placeRetry = 15 * time.Second
 	// rejectedRetry is when a Job that Kubernetes rejected is created again.
 	rejectedRetry = 5 * time.Second
+	// writerRetry is when an attempt that waits for the end of a pod looks again.
+	writerRetry = 5 * time.Second
 	// startGrace is how long a Job counts as running although its pod has not started.
 	startGrace = 15 * time.Second
 )
@@ -182,7 +184,13 @@ func (r *Reconciler) save(ctx context.Context, key types.NamespacedName, s *seen
 	}
 	current, err := r.current(ctx, s)
 	if err == nil && current {
-		current, err = r.isAlone(ctx, s, j)
+		var other *corev1.Pod
+		if other, err = r.otherWriter(ctx, s, j); other != nil {
+			r.releaseReservation(key)
+			plan = plan.Postponed(planner.AwaitWriter(other.Namespace, other.Name, other.Spec.NodeName))
+			plan.RequeueAfter = writerRetry
+			return plan, false, nil
+		}
 	}
 	if err == nil && current {
 		j, err = r.keepHeld(ctx, s, plan.Attempt, j)
@@ -273,17 +281,20 @@ func (r *Reconciler) current(ctx context.Context, s *seen) (bool, error) {
 	return true, nil
 }
 
-// isAlone is true if the live API shows no pod that may write under the name that a Job stores at. The cache may not show
-// it yet.
-func (r *Reconciler) isAlone(ctx context.Context, s *seen, j *batchv1.Job) (bool, error) {
+// otherWriter returns a pod of the live API that may write under the name that a Job stores at; nil if there is none. The
+// cache may not show it yet, or it may be a copy that does not say which attempt it is of.
+func (r *Reconciler) otherWriter(ctx context.Context, s *seen, j *batchv1.Job) (*corev1.Pod, error) {
 	if !resources.SharesKey(&j.Spec.Template.Spec) {
-		return true, nil
+		return nil, nil
 	}
 	pods, err := r.Objects.ListJobPods(ctx, s.Backup.Namespace, s.Backup.UID)
 	if err != nil {
-		return false, fmt.Errorf("list pods of Jobs: %w", err)
+		return nil, fmt.Errorf("list pods of Jobs: %w", err)
 	}
-	return !slices.ContainsFunc(pods, func(p corev1.Pod) bool { return mayWrite(&p) }), nil
+	if i := slices.IndexFunc(pods, func(p corev1.Pod) bool { return mayWrite(&p) }); i >= 0 {
+		return &pods[i], nil
+	}
+	return nil, nil
 }
 
 // create creates a Job, or finds the one that an earlier process has created.

@@ -217,6 +217,17 @@ func (o *Observed) awaitEnd(j *Job, a Attempt) Plan {
 	return plan
 }
 
+// AwaitWriter is the wait for the end of a pod that may write under the name that the next attempt stores at, and that no Job
+// of the observation tells of. It may be a copy of the pod of an attempt, which ends when a user deletes it.
+func AwaitWriter(namespace, pod, node string) Wait {
+	on := ""
+	if node != "" {
+		on = " on node " + node
+	}
+	return Wait{Reason: ReasonJobNotEnding, Message: fmt.Sprintf("pod %s%s may write under the name that the next attempt stores at, so that attempt begins after the end of the pod. "+
+		"If the pod does not end, delete it: kubectl delete pod %s -n %s. If its node does not respond, make sure first that the node is off, then add --force", pod, on, pod, namespace)}
+}
+
 // unending returns what a user can do about a Job that runs for longer than its transfer takes, while its agent does not
 // respond; nil if there is no such reason. Its pod may have no end: on a lost node whose taint it tolerates, or in a call of
 // a disk that does not return. Only a user can tell that from a slow transfer that the controller cannot reach. The deletion

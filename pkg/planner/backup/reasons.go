@@ -56,7 +56,7 @@ const (
 	ReasonInvalidRequest = string(agent.ClassRequest)
 	// ReasonInvalidSchedule: the schedule or the time zone in spec.backupPolicy cannot be read. Such a value was stored by an API server that did not check it. Ends when you correct it.
 	ReasonInvalidSchedule = "InvalidSchedule"
-	// ReasonJobNotEnding: the pod of the Job runs for longer than a transfer takes, and its agent does not respond. Its node may be lost, or its disk may not respond. Do what the message says, which also tells whether another attempt follows. Ends with that Job, or when the agent responds.
+	// ReasonJobNotEnding: the pod of the Job runs for longer than a transfer takes, and its agent does not respond. Its node may be lost, or its disk may not respond. Or a pod without a Job may write under the name of the next attempt. Do what the message says, which also tells whether another attempt follows. Ends with that Job or pod, or when the agent responds.
 	ReasonJobNotEnding = "JobNotEnding"
 	// ReasonRejected: Kubernetes rejects the Job, its pod or an object that it needs: a quota is used up, or a policy forbids it. Ends by itself after Kubernetes accepts it.
 	ReasonRejected = job.ReasonRejected
