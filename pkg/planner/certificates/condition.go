@@ -90,7 +90,8 @@ func (o *Observed) endsWithCA(c *Certificate) string {
 	case !c.EndsWithCA || o.CA != nil:
 		return ""
 	case o.CertManager != nil:
-		return ends + ", and " + renewsLater + ". First see that the CA of the issuer is valid for longer. " + o.renewAll() + o.restartsAfterPause()
+		return ends + ", and " + renewsLater + ". First see that the CA of the issuer is valid for longer and has kept its key: " +
+			"members reject at once what a CA with another key signs. " + o.renewAll() + o.restartsAfterPause()
 	default:
 		return ends + ". " + renewCA + o.restartsAfterPause()
 	}

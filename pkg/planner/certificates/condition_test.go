@@ -44,7 +44,7 @@ func TestCondition(t *testing.T) {
 		{"less than one fifth of its life is left", static(soon), corev1.ConditionTrue, "ExpiresSoon", "Secret s-Server is valid until 2026-01-02T23:04:05Z only"},
 		{"a CA ends soon that users renew", static(soon, withCA), corev1.ConditionTrue, "ExpiresSoon", "only: a CA that verifies it ends then. Put the next certificate of that CA into each Secret that trusts it"},
 		{"a CA ends soon, with cert-manager", requested(soon, withCA), corev1.ConditionTrue, "ExpiresSoon",
-			"only: a CA that verifies it ends then, and cert-manager does not renew a Certificate when it renews the CA of its issuer. First see that the CA of the issuer is valid for longer. Renew all Certificates of the cluster: cmctl renew s-Peer s-Server."},
+			"only: a CA that verifies it ends then, and cert-manager does not renew a Certificate when it renews the CA of its issuer. First see that the CA of the issuer is valid for longer and has kept its key: members reject at once what a CA with another key signs. Renew all Certificates of the cluster: cmctl renew s-Peer s-Server."},
 		{"a CA ends soon while it is paused", static(soon, withCA, paused), corev1.ConditionTrue, "ExpiresSoon", "No member restarts while spec.paused is true."},
 		{"a CA waits for a restart", issued(soonCA, overlap, trusts("before")), corev1.ConditionTrue, "ExpiresSoon", "when member b has restarted"},
 		{"a CA waits for the end of an older CA", issued(soonCA, overlap), corev1.ConditionTrue, "ExpiresSoon", "when the CA before the present one is not trusted any more: the CA before the present one stays trusted until 2026-01-03T02:04:05Z"},

@@ -56,13 +56,17 @@ func volumesAsDeclared(o *Observed, _ Plan) v1beta2.ClusterCondition {
 			why = ": " + c.GrowthWhy
 		}
 	}
-	switch doomed := listDoomed(o); {
-	case len(doomed) > 0:
-		return is(t, corev1.ConditionFalse, ReasonVolumesBeingDeleted, "PVCs that are being deleted: "+strings.Join(doomed, ", ")+
-			". Each is lost with its data when its pod ends. Store a backup, then have other members replace these with kubectl etcd replace.")
-	case len(rejected) > 0:
-		return is(t, corev1.ConditionFalse, v1beta2.ReasonGrowthRejected, "Kubernetes rejects the growth of the PVCs "+strings.Join(rejected, ", ")+why+
-			". Declare the old size again. Or allow the growth and remove the annotation "+resources.AnnotationGrowthRejected+" from these PVCs.")
+	ending := ""
+	if doomed := listDoomed(o); len(doomed) > 0 {
+		ending = "PVCs that are being deleted: " + strings.Join(doomed, ", ") +
+			". Each is lost with its data when its pod ends. Store a backup, then have other members replace these with kubectl etcd replace."
+	}
+	switch {
+	case len(rejected) > 0: // first: the API accepts the old size again because of this reason
+		return is(t, corev1.ConditionFalse, v1beta2.ReasonGrowthRejected, strings.TrimSpace("Kubernetes rejects the growth of the PVCs "+strings.Join(rejected, ", ")+why+
+			". Declare the old size again. Or allow the growth and remove the annotation "+resources.AnnotationGrowthRejected+" from these PVCs. "+ending))
+	case ending != "":
+		return is(t, corev1.ConditionFalse, ReasonVolumesBeingDeleted, ending)
 	case len(grows) > 0:
 		return is(t, corev1.ConditionFalse, ReasonGrowing, "PVCs that are smaller than declared and grow: "+strings.Join(grows, ", ")+why)
 	case len(differ) > 0:

@@ -53,11 +53,17 @@ func ruleReplace(o *Observed) (Plan, bool) {
 			return plan, true
 		}
 	}
-	// Below the desired size a lost voter was removed meanwhile: its successor joins beside the one that comes back.
-	if returning == nil || len(listVoters(o.Etcd.Members)) < desiredSize(o.Cluster) && upgradePathOf(o).knowsLearners() {
+	if returning == nil || mayJoinBeside(o) {
 		return Plan{}, false
 	}
 	return *returning, true
+}
+
+// mayJoinBeside is true below the desired size: a lost voter was removed meanwhile, and its successor joins beside the
+// voter that comes back. Nothing joins without a quorum of others.
+func mayJoinBeside(o *Observed) bool {
+	voters := len(listVoters(o.Etcd.Members))
+	return voters < desiredSize(o.Cluster) && upgradePathOf(o).knowsLearners() && quorumOf(o).countServing() >= diagnosis.Quorum(voters)
 }
 
 // awaitReturn waits for a voter whose pod goes and comes back. Its node may never report the end of that pod.

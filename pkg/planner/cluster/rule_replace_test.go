@@ -21,6 +21,7 @@ func TestRuleReplace(t *testing.T) {
 		{"a lost voter is replaced beside one that comes back", 5, "a:claim b:claim c:claim,overdue,sick d:nopod e:claim", nil, "replace: RemoveMember d Lost"},
 		{"the successor of a lost voter joins beside a voter that comes back", 5, "a:claim b:claim c:claim,overdue,sick e:claim", nil, "scale-up: AddLearner c-new, AdmitPod c-new[a b c e c-new]"},
 		{"in an etcd without learners a successor needs all voters", 5, "a:claim b:claim c:claim,overdue,sick e:claim", edits(withoutLearners), "replace: wait WaitingForPod"},
+		{"nothing joins beside a voter that comes back if the others are no quorum", 3, "a:claim,terminating", nil, "replace: wait WaitingForPod"},
 		{"a lost voter stays if the others are no quorum before one comes back", 3, "a:claim b:claim,overdue,sick c:nopod", nil, "replace: FindMember c, wait WaitingForPod"},
 		{"a leader that comes back to its volume hands over", 3, "a:claim,terminating b:claim c:claim", nil, "replace: MoveLeader a>b"},
 		{"not when it has stopped", 3, "a:claim,terminating,sick b:claim c:claim", nil, "replace: wait WaitingForPod"},

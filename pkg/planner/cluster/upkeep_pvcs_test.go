@@ -76,6 +76,8 @@ func TestVolumesAsDeclared(t *testing.T) {
 		}, corev1.ConditionFalse, "AttributesDiffer", []string{"the declared fast: b, c", `patch pvc NAME --type=merge -p '{"spec":{"volumeAttributesClassName":"fast"}}'`}},
 		{"may not", "a:claim b:claim c:claim", growth("the class forbids it", rejected, rejected, due), corev1.ConditionFalse, v1beta2.ReasonGrowthRejected,
 			[]string{"PVCs a, b: the class forbids it", "Declare the old size again", resources.AnnotationGrowthRejected}},
+		{"may not, and one is being deleted", "a:claim b:claim c:deadclaim", growth("", enough, rejected, enough), corev1.ConditionFalse, v1beta2.ReasonGrowthRejected,
+			[]string{"PVCs b.", "Declare the old size again", "deleted: c.", "kubectl etcd replace"}},
 		{"one that is being deleted", "a:claim b:claim c:deadclaim", growth("", enough, enough, rejected), corev1.ConditionFalse, "VolumesBeingDeleted", []string{"deleted: c.", "kubectl etcd replace"}},
 		{"of a member that was removed", "a:claim b:claim c:claim", func(o *Observed) {
 			pod("d", true)(o)
