@@ -4953,7 +4953,7 @@ func schema_pkg_apis_etcd_v1beta2_PreRestoreBackup(ref common.ReferenceCallback)
 					},
 					"dataDiffers": {
 						SchemaProps: spec.SchemaProps{
-							Description: "dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. The PVCs of the old members are then kept, because the right data may be in one of them only.",
+							Description: "dataDiffers is true if etcd reported that the data of the old members differed (alarm CORRUPT) before they were replaced. Their PVCs are then kept, because the right data may be in one of them only.",
 							Type:        []string{"boolean"},
 							Format:      "",
 						},

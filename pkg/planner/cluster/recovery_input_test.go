@@ -71,6 +71,10 @@ func TestRecoveryInput(t *testing.T) {
 		"it has the data of one of several that differ": {func(o *Observed) {
 			o.RecoveryRestore = &v1beta2.RestoreStatus{PreRestoreBackup: &v1beta2.PreRestoreBackup{DataDiffers: true, RaftIndex: 80, Time: metav1.NewTime(testNow)}}
 		}, func(in *recovery.Input) { in.BackedUp = 80 }},
+		"the record says that the data differs": {func(o *Observed) {
+			o.Record.CorruptVoters = 3
+			o.RecoveryRestore = &v1beta2.RestoreStatus{PreRestoreBackup: &v1beta2.PreRestoreBackup{RaftIndex: 80, Time: metav1.NewTime(testNow)}}
+		}, func(in *recovery.Input) { in.BackedUp = 80 }},
 		"no recovery member":                 {func(o *Observed) { o.RecoveryMember.Pod = nil }, func(in *recovery.Input) { in.RecoveryMember.Pod = nil }},
 		"a recovery member of another time":  {func(o *Observed) { o.RecoveryMember.Pod.Template = "before" }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},
 		"a recovery member of another image": {func(o *Observed) { o.RecoveryMember.Pod.Outdated = true }, func(in *recovery.Input) { in.RecoveryMember.Pod.Outdated = true }},

@@ -76,7 +76,7 @@ func recoveryInput(o *Observed) *recovery.Input {
 		RestoreOver:  o.RecoveryRestoreOver,
 		Unconfirmed:  o.RecoveryRestore != nil && o.RecoveryRestore.ReplacesUnconfirmed(),
 		LacksBackup:  o.RecoveryRestore != nil && o.RecoveryRestore.LacksPreRestoreBackup(o.Now),
-		Stored:       o.RecoveryRestore != nil && o.RecoveryRestore.HasPreRestoreBackup(o.Now),
+		Stored:       o.RecoveryRestore != nil && o.RecoveryRestore.HasPreRestoreBackup(o.Now) && o.Record.CorruptVoters == 0,
 		BackedUp:     backedUp(o),
 		Fenced:       o.Fenced,
 		Linearizable: o.Etcd.Linearizable, ClusterID: hexID(o.Etcd.ClusterID), Facts: diagnosisInput(o),

@@ -37,6 +37,9 @@ func (in *Input) keepOldMembers(r *v1beta2.RecoveryStatus) (Decision, bool) {
 	if d, waits := in.awaitBackup(r); waits {
 		return d, true
 	}
+	if d, waits := in.awaitDoubt(r); waits {
+		return d, true
+	}
 	r = in.unlessStored(r)
 	if unstored := in.unstored(r); unstored != "" {
 		return waitForOldMembers(r, unstored, "Bring the member back. If it cannot come back, delete its pod: what only it has acknowledged is lost then."), true
@@ -133,9 +136,21 @@ func (in *Input) cutOver(r *v1beta2.RecoveryStatus) Decision {
 
 // keepsPVCs is true if a restore keeps the PVCs of the old members, because no pre-restore backup has their data. A user who
 // suspends that backup lets the restore go on, and may only have had to: the backup of a cluster whose members do not respond
-// never ends. So a suspension is no request to delete data.
+// never ends. So a suspension is no request to delete data. Nor has a backup of one member the data of all if etcd has found
+// since it began that they differ.
 func (in *Input) keepsPVCs(r *v1beta2.RecoveryStatus) bool {
-	return r.OnlyIfUnresponsive || r.Trigger == v1beta2.RecoveryTriggerRestore && in.Bootstrapped && !in.Stored
+	return r.OnlyIfUnresponsive || r.Trigger == v1beta2.RecoveryTriggerRestore && in.Bootstrapped && (!in.Stored || in.Facts.DataDiffers)
+}
+
+// awaitDoubt waits until something that stays says that the data of the members differs, so that their PVCs are kept. The
+// members say it no longer once they are stopped, and an attempt that fails then is made again.
+func (in *Input) awaitDoubt(r *v1beta2.RecoveryStatus) (Decision, bool) {
+	if r.Trigger != v1beta2.RecoveryTriggerRestore || !in.Bootstrapped || !in.Stored || !in.Facts.DataDiffers {
+		return Decision{}, false
+	}
+	return wait(OnResponse, ReasonWaitingForRestore,
+		"recovery member "+r.RecoveryMember+" is ready, and the old members are not replaced yet: their data differs (alarm CORRUPT), and the status of EtcdRestore "+r.Source.Restore+" does not say so yet",
+		"No action needed: when it says so, the restore continues, and the PVCs of the old members are kept."), true
 }
 
 // untilFenced has the old members of a restore looked after during a wait. A recovery has stopped its old members permanently.

@@ -232,10 +232,20 @@ func TestUnconfirmedPreRestoreBackup(t *testing.T) {
 		{"a quorum may serve unseen", noLeader, edits(unmanagedPods(true, "d", "e"), viewOf("a", "a", "d", "e"), recorded(filling, restores), memberPod(newID), unconfirmed), "ReviveOldMembers, wait PreRestoreBackupTooOld"},
 		{"no member responds, and a quorum may serve unseen", nothing, edits(unmanagedPods(true, "a", "b", "c"), recorded(filling, restores), memberPod(newID), unconfirmed), "wait OldMemberMayRun"},
 	})
+	differs := func(in *Input) { in.Facts.DataDiffers = true }
+	inPublic := func(m *RecoveryMember) { m.Hidden = false }
+	checkDecisions(t, []decision{
+		{"data differs, and nothing that stays says so", serving, edits(recorded(filling, restores), memberPod(newID), stored, differs), "ReviveOldMembers, wait WaitingForRestore"},
+		{"the same in the cutover", serving, edits(recorded(cutover, restores), memberPod(newID), stored, differs), "ReviveOldMembers, wait WaitingForRestore"},
+		{"data differs, and the EtcdRestore says so", serving, edits(recorded(filling, restores), memberPod(newID), differs), "BeginCutover"},
+		{"the same in the cutover, and the EtcdRestore says so", serving, edits(recorded(cutover, restores), memberPod(newID), differs), "Fence"},
+		{"data of a survivor differs", noLeader, edits(recorded(cutover), memberPod(newID), stored, differs), "Fence"},
+	})
 	for name, test := range map[string]struct {
 		edits []func(*Input)
 		want  bool
 	}{
+		"data differs since the backup":           {edits(recorded(cutover, restores), memberPod(newID, inPublic), stored, differs), true},
 		"confirmed":                               {edits(recorded(cutover, restores), memberPod(newID), stored), false},
 		"unconfirmed":                             {edits(recorded(cutover, restores), memberPod(newID), unconfirmed), true},
 		"a user has suspended the only one":       {edits(recorded(cutover, restores), memberPod(newID)), true},

@@ -42,7 +42,8 @@ type Input struct {
 	// Unconfirmed is true if that pre-restore backup is of a member that no quorum confirmed: it may lack what others have.
 	Unconfirmed bool
 	// Stored is true if a pre-restore backup has the data that is replaced: fresh, confirmed by a quorum, and not one that a
-	// user does without. A restore deletes PVCs of old members only then.
+	// user does without. Neither the EtcdRestore nor the record says that the data of the members differs. A restore deletes
+	// PVCs of old members only then.
 	Stored bool
 	// BackedUp is the raft index up to which the pre-restore backup has the log; 0 if that is unknown. QuorumLostFor is for
 	// how long the last status says that the quorum is lost.

@@ -141,6 +141,26 @@ func (o *Observed) hasPreRestoreBackup() bool {
 	return r == nil || r.CompletionTime == nil || r.CompletionTime.Before(&c.Time) || resources.IsFuture(r.CompletionTime.Time, o.Now)
 }
 
+// preRestoreBackup returns the pre-restore backup of the status: the one that was made now, if any. Etcd may find only after
+// it began that the data of the members differs. Once the members say so it stays true: they do not respond until the end.
+// Nor does a disarmed alarm say that the backup is of a member with the right data.
+func (o *Observed) preRestoreBackup(made *v1beta2.PreRestoreBackup) *v1beta2.PreRestoreBackup {
+	before := o.Restore.Status.PreRestoreBackup
+	b := cmp.Or(made, before).DeepCopy()
+	if b != nil {
+		b.DataDiffers = b.DataDiffers || before != nil && before.DataDiffers || o.dataDiffers()
+	}
+	return b
+}
+
+// dataDiffers is true if a member that the restore replaces says that the data of the members differs (alarm CORRUPT). After
+// the cutover it is not about these any more: the alarm may be one of the backup that was restored.
+func (o *Observed) dataDiffers() bool {
+	r := o.recovery()
+	replaces := r == nil || isReversible(r) || r.Phase == v1beta2.RecoveryPhaseCutover
+	return replaces && o.Cluster != nil && diagnosis.FromStatus(o.Cluster, resources.RevisionGoesBack).DataDiffers
+}
+
 // unstored says what a backup may lack that has the log up to an index; empty if nothing. See diagnosis.Cluster.
 func (o *Observed) unstored(index int64) string {
 	_, since := o.quorumLost()
@@ -270,11 +290,15 @@ func (o *Observed) newPreRestoreBackup() (*v1beta2.EtcdBackup, *Wait) {
 	}
 	// A user may repair the location, a pre-restore backup may become too old, and a user
 	// may create a cluster again under its name: each case has its own EtcdBackup.
+	before := o.Restore.Status.PreRestoreBackup.DeepCopy()
+	if before != nil {
+		before.DataDiffers = false // etcd may find it while the EtcdBackup is made that follows, or is suspended
+	}
 	seed := struct {
 		UID, Cluster string
 		Spec         *v1beta2.BackupSpec
 		Before       *v1beta2.PreRestoreBackup
-	}{o.id(), string(o.Cluster.UID), spec, o.Restore.Status.PreRestoreBackup}
+	}{o.id(), string(o.Cluster.UID), spec, before}
 	raw, err := json.Marshal(seed)
 	if err != nil {
 		return nil, &Wait{Reason: ReasonInvalidRequest, Message: err.Error()}

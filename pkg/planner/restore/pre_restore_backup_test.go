@@ -287,6 +287,10 @@ func TestPreRestoreBackupObject(t *testing.T) {
 		}
 		names[got] = name
 	}
+	same, differs := observed(uncopied, copied(epoch)), observed(uncopied, copiedDiffers)
+	if same.PreRestoreBackupName() != differs.PreRestoreBackupName() {
+		t.Error("the name of the EtcdBackup changes when the data is found to differ")
+	}
 	for _, begin := range []string{"", "b"} { // one of them would be cut after a dot
 		long := observed(uncopied, func(o *Observed) { o.Restore.Name = begin + strings.Repeat("a.", 125) + "a" })
 		if name := long.PreRestoreBackupName(); len(name) > maxObjectName || strings.Contains(name, ".-") {
@@ -391,6 +395,11 @@ func TestPreRestoreBackupIsRequired(t *testing.T) {
 func TestPreRestoreBackupHasTheData(t *testing.T) {
 	t.Parallel()
 	serves := members(v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue})
+	alarmed := members(v1beta2.MemberStatus{Name: "a", Healthy: corev1.ConditionTrue, Alarms: []string{"CORRUPT (raised by 8e9e05c52164694a)"}})
+	differed := func(o *Observed) { o.Restore.Status.PreRestoreBackup.DataDiffers = true }
+	ready := func(b *v1beta2.EtcdBackup) {
+		b.Status = v1beta2.BackupStatus{Succeeded: true, URI: "s3://x", LastSuccessDate: metav1.NewTime(epoch)}
+	}
 	suspended := copiedTo(func(b *v1beta2.EtcdBackup) { b.Spec.BackupPolicy = &v1beta2.BackupPolicy{Suspend: true} })
 	for name, test := range map[string]struct {
 		edits []func(*Observed)
@@ -403,6 +412,12 @@ func TestPreRestoreBackupHasTheData(t *testing.T) {
 		"dated by a clock of the future": {[]func(*Observed){uncopied, copied(epoch.Add(24 * time.Hour)), serves}, false},
 		"of a member without a quorum":   {[]func(*Observed){uncopied, copiedUnconfirmed, serves}, false},
 		"of members whose data differs":  {[]func(*Observed){uncopied, copiedDiffers, serves}, false},
+		"found while it was made":        {[]func(*Observed){uncopied, copiedTo(ready), alarmed}, false},
+		"found before the request":       {[]func(*Observed){uncopied, copied(epoch), alarmed}, false},
+		"found after the request":        {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseFilling), alarmed}, false},
+		"found in the cutover":           {[]func(*Observed){held, in(v1beta2.RestorePhaseRestoring), recovery(v1beta2.RecoveryPhaseCutover), alarmed}, false},
+		"found before a later backup":    {[]func(*Observed){uncopied, copied(epoch.Add(-time.Hour)), differed, copiedTo(ready), serves}, false},
+		"the restored data has an alarm": {[]func(*Observed){held, in(v1beta2.RestorePhaseStarting), recovery(v1beta2.RecoveryPhaseCleaning), alarmed}, true},
 		"of a member without a quorum, and a user has suspended the next":      {[]func(*Observed){uncopied, copiedUnconfirmed, suspended, serves, quorumLostIs(corev1.ConditionFalse)}, false},
 		"of an earlier cluster, and a user has suspended that of this cluster": {[]func(*Observed){uncopied, copied(epoch), madeAt(epoch.Add(time.Second)), suspended, serves}, false},
 	} {

@@ -45,9 +45,7 @@ func Status(o Observed, plan Plan) v1beta2.RestoreStatus {
 	if plan.Revision > 0 {
 		status.Revision = plan.Revision
 	}
-	if plan.Copied != nil {
-		status.PreRestoreBackup = plan.Copied.DeepCopy()
-	}
+	status.PreRestoreBackup = o.preRestoreBackup(plan.Copied)
 	switch {
 	case plan.Progress == nil && (plan.Phase != v1beta2.RestorePhaseVerifying || plan.Record != nil || plan.Action != ActionNone):
 		status.Progress = nil

@@ -183,7 +183,7 @@ type PreRestoreBackup struct {
 	Unconfirmed bool `json:"unconfirmed,omitempty" protobuf:"varint,5,opt,name=unconfirmed"`
 	// raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.
 	RaftIndex int64 `json:"raftIndex,omitempty" protobuf:"varint,6,opt,name=raftIndex"`
-	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. The PVCs
-	// of the old members are then kept, because the right data may be in one of them only.
+	// dataDiffers is true if etcd reported that the data of the old members differed (alarm CORRUPT) before they were replaced.
+	// Their PVCs are then kept, because the right data may be in one of them only.
 	DataDiffers bool `json:"dataDiffers,omitempty" protobuf:"varint,7,opt,name=dataDiffers"`
 }

@@ -27,8 +27,8 @@ type PreRestoreBackupApplyConfiguration struct {
 	Unconfirmed *bool `json:"unconfirmed,omitempty"`
 	// raftIndex up to which the backup has the log of etcd. Members that have read more of it may have newer writes.
 	RaftIndex *int64 `json:"raftIndex,omitempty"`
-	// dataDiffers is true if etcd reported that the data of its members differed (alarm CORRUPT) when it was made. The PVCs
-	// of the old members are then kept, because the right data may be in one of them only.
+	// dataDiffers is true if etcd reported that the data of the old members differed (alarm CORRUPT) before they were replaced.
+	// Their PVCs are then kept, because the right data may be in one of them only.
 	DataDiffers *bool `json:"dataDiffers,omitempty"`
 }
 
