@@ -256,17 +256,28 @@ func (in *Input) mayEnd(r *v1beta2.RecoveryStatus) bool {
 
 // afterEnd says what follows the end of such a restore, as the end of a sentence.
 func (in *Input) afterEnd(r *v1beta2.RecoveryStatus) string {
-	if in.remain(r) {
+	switch {
+	case in.haveOldPVCs(r):
 		return "and old members start again on their PVCs."
+	case in.remain(r):
+		return "and the pods of old members stay."
+	default:
+		return "and another EtcdRestore can begin."
 	}
-	return "and another EtcdRestore can begin."
 }
 
-// remain is true if an old member has its PVC, or a pod that is not about to end. The fence takes PVCs from their members, and
-// the end of the recovery gives them back.
+// remain is true if an old member has its PVC, or a pod that is not about to end.
 func (in *Input) remain(r *v1beta2.RecoveryStatus) bool {
+	return in.haveOldPVCs(r) || slices.ContainsFunc(in.Facts.Remains(), func(name string) bool {
+		return name != r.RecoveryMember && !in.Facts.Evidence(name).IsEnding()
+	})
+}
+
+// haveOldPVCs is true if an old member has its PVC. The fence takes PVCs from their members, and the end of the recovery gives
+// them back.
+func (in *Input) haveOldPVCs(r *v1beta2.RecoveryStatus) bool {
 	return len(in.Fenced) > 0 || slices.ContainsFunc(in.Facts.Remains(), func(name string) bool {
-		return name != r.RecoveryMember && (in.Facts.HasPVC(name) || !in.Facts.Evidence(name).IsEnding())
+		return name != r.RecoveryMember && in.Facts.HasPVC(name)
 	})
 }
 

@@ -96,6 +96,7 @@ func TestUnfilledRestoreEnds(t *testing.T) {
 	}{
 		"without data":             {left, edits(recorded(cutover, restores), memberPod("", crashes)), back},
 		"the fence has begun":      {nothing, edits(recorded(cutover, restores), memberPod("", crashes), fenced), back},
+		"only a pod is left":       {"a:down b:nopod c:nopod", edits(recorded(cutover, restores), memberPod("", crashes)), "the pods of old members stay"},
 		"no old member is left":    {nothing, edits(recorded(cutover, restores), memberPod("", crashes, fails)), another},
 		"its pod may still fill":   {nothing, edits(recorded(cutover, restores), memberPod("", crashes)), ""},
 		"with data":                {left, edits(recorded(cutover, restores), memberPod("", crashes, hasRun)), ""},
