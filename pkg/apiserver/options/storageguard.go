@@ -39,7 +39,7 @@ type storageGuard struct {
 	end context.CancelCauseFunc
 
 	mu sync.Mutex
-	// found is when the last read began, if it has found the mark.
+	// found is when the last read that has found the mark began. It is zero after one that has failed since.
 	found time.Time
 }
 
@@ -47,23 +47,26 @@ type storageGuard struct {
 // says nothing about the storage.
 func (g *storageGuard) Check(ctx context.Context) error {
 	began := g.clock.Now()
-	ctx, cancel := context.WithTimeout(ctx, guardTimeout)
+	limited, cancel := context.WithTimeout(ctx, guardTimeout)
 	defer cancel()
-	inUse, err := g.isInUse(ctx)
+	inUse, err := g.isInUse(limited)
 	g.mu.Lock()
 	defer g.mu.Unlock()
-	g.found = time.Time{}
 	switch {
+	case err != nil && (ctx.Err() != nil || g.found.After(began)):
+		return err // a client went away, or a later read has found the mark
 	case err != nil:
+		g.found = time.Time{}
 		return err
 	case !inUse:
+		g.found = time.Time{}
 		klog.FromContext(ctx).Error(errStorageReplaced, "Ending the server")
 		g.end(errStorageReplaced)
 		return errStorageReplaced
-	default:
+	case began.After(g.found):
 		g.found = began
-		return nil
 	}
+	return nil
 }
 
 // CheckRecent returns nil if the storage has the mark, or if the last read has found it and began a moment ago. After a

@@ -175,6 +175,53 @@ func TestRecentReadConfirms(t *testing.T) {
 	}
 }
 
+// TestFailedReadKeepsWhatALaterOneHasFound: one member that does not respond does not make every client read the mark, and
+// neither does a client that went away.
+func TestFailedReadKeepsWhatALaterOneHasFound(t *testing.T) {
+	t.Parallel()
+	down := errors.New("no leader")
+	for name, test := range map[string]struct {
+		// during is what happens while a read takes its time and then fails.
+		during func(g *storageGuard, now *clocktesting.FakeClock, leave context.CancelFunc)
+		recent bool
+	}{
+		"only it": {func(*storageGuard, *clocktesting.FakeClock, context.CancelFunc) {}, false},
+		"a later read": {func(g *storageGuard, now *clocktesting.FakeClock, _ context.CancelFunc) {
+			now.Step(1)
+			_ = g.Check(t.Context())
+		}, true},
+		"the client that left it": {func(_ *storageGuard, _ *clocktesting.FakeClock, leave context.CancelFunc) { leave() }, true},
+	} {
+		t.Run(name, func(t *testing.T) {
+			t.Parallel()
+			now := clocktesting.NewFakeClock(time.Unix(1, 0))
+			var guard *storageGuard
+			during := func() {}
+			reads := 0
+			guard = &storageGuard{clock: now, isInUse: func(context.Context) (bool, error) {
+				if reads++; reads != 2 {
+					return true, nil
+				}
+				during()
+				return false, down
+			}}
+			if err := guard.Check(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			ctx, leave := context.WithCancel(t.Context())
+			defer leave()
+			during = func() { test.during(guard, now, leave) }
+			if err := guard.Check(ctx); !errors.Is(err, down) {
+				t.Fatalf("the read returns %v", err)
+			}
+			before := reads
+			if err := guard.CheckRecent(t.Context()); err != nil || (reads == before) != test.recent {
+				t.Errorf("%d reads more, %v", reads-before, err)
+			}
+		})
+	}
+}
+
 // TestReplacedStorageHasNoMissingObjects: between the replacement and the end of the server, no client gets the response that
 // an EtcdCluster does not exist. Kubernetes deletes the pods of one that does not. Garbage collection also reads that from lists
 // and watches, and from another UID.

@@ -122,13 +122,13 @@ func (s retryableStorage) asUnreachable(ctx context.Context, key string, err err
 
 // confirm returns nil if the storage that has responded is the one of the start, or if the response does not tell what
 // is stored. A missing object needs a read of the guard, because it is read from etcd itself, an instant after etcd was
-// replaced. Lists and watches reach an etcd that was replaced only after the watch cache has begun again, and GETs
+// replaced. An update says of a missing object what the API says of it, and not what the storage says. Lists and watches reach an etcd that was replaced only after the watch cache has begun again, and GETs
 // find something in it only after it was created again.
 func (s retryableStorage) confirm(ctx context.Context, err error) error {
 	switch {
 	case s.guard == nil:
 		return nil
-	case storage.IsNotFound(err):
+	case storage.IsNotFound(err), apierrors.IsNotFound(err):
 		return s.guard.Check(ctx)
 	case err == nil:
 		return s.guard.CheckRecent(ctx)

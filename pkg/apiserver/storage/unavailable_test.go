@@ -109,6 +109,7 @@ func (g fakeGuard) CheckRecent(context.Context) error { return g.recent }
 func TestResponsesAreConfirmed(t *testing.T) {
 	t.Parallel()
 	missing, replaced := storage.NewKeyNotFoundError("/a", 0), errors.New("replaced")
+	absent := apierrors.NewNotFound(schema.GroupResource{Resource: "etcdclusters"}, "a") // what an update returns
 	for name, test := range map[string]struct {
 		err   error
 		guard Guard
@@ -122,6 +123,8 @@ func TestResponsesAreConfirmed(t *testing.T) {
 		"missing object, another storage":                {missing, fakeGuard{now: replaced, recent: replaced}, storage.IsUnreachable},
 		"missing object, another storage since a moment": {missing, fakeGuard{now: replaced}, storage.IsUnreachable},
 		"missing object, storage without a guard":        {missing, nil, storage.IsNotFound},
+		"update of a missing object":                     {absent, fakeGuard{}, apierrors.IsNotFound},
+		"update of a missing object, another storage":    {absent, fakeGuard{now: replaced}, storage.IsUnreachable},
 		"storage that has no leader":                     {rpctypes.ErrNoLeader, fakeGuard{}, storage.IsUnreachable},
 		"object that exists in another storage":          {storage.NewKeyExistsError("/a", 0), fakeGuard{now: replaced, recent: replaced}, storage.IsExist},
 	} {
