@@ -129,16 +129,25 @@ func (m *Member) RaiseNoSpace() {
 	m.Raise(m.ID(), pb.AlarmType_NOSPACE)
 }
 
-// Raise raises an alarm of the member with an ID, which the cluster need not have.
+// Raise raises an alarm of the member with an ID, which the cluster need not have. Each member that runs says so afterwards:
+// a follower applies it later than the leader, and its status is what it has applied.
 func (m *Member) Raise(id uint64, alarm pb.AlarmType) {
 	t := m.cluster.t
 	t.Helper()
 	m.cluster.mu.Lock()
-	server := m.server
+	servers := []*embed.Etcd{m.server}
+	for _, other := range m.cluster.members {
+		if other != m && other.server != nil {
+			servers = append(servers, other.server)
+		}
+	}
 	m.cluster.mu.Unlock()
 	req := &pb.AlarmRequest{Action: pb.AlarmRequest_ACTIVATE, MemberID: id, Alarm: alarm}
-	if _, err := server.Server.Alarm(context.Background(), req); err != nil {
-		t.Fatalf("alarm at %s: %v", m.Name, err)
+	for _, server := range servers {
+		if _, err := server.Server.Alarm(context.Background(), req); err != nil {
+			t.Fatalf("alarm at %s: %v", server.Config().Name, err)
+		}
+		req = &pb.AlarmRequest{Action: pb.AlarmRequest_GET, Alarm: alarm} // through the log, too
 	}
 }
 

@@ -20,7 +20,7 @@ const (
 	findPod            = "`kubectl describe pod` of the pod that the message names shows its events, such as a volume that cannot be mounted. Remove the cause."
 	findRecoveryMember = "`kubectl describe pod` of the recovery member that the message names shows its events, and `kubectl logs --all-containers` what fills it and what etcd does. Remove the cause."
 	findMember         = "`kubectl logs` of the pod that the message names shows what etcd does. Remove the cause. Another member replaces a voter that has joined with `kubectl etcd replace`."
-	saveDoomed         = "Store the data with `kubectl etcd snapshot save`. Then set spec.size again, and have other members replace these with `kubectl etcd replace`."
+	saveDoomed         = "Store the data with `kubectl etcd snapshot save NAME FILE`. Then set spec.size again, and have other members replace these with `kubectl etcd replace`."
 	fixSecret          = "Correct the Secret that the message names."
 	fixSpec            = "Correct what the message names in the spec."
 )
