@@ -23,8 +23,8 @@ import (
 )
 
 const (
-	// patience bounds what a store may take for anything here.
-	patience = 2 * time.Minute
+	// patience bounds what a store may take for anything here, on a busy machine under the race detector.
+	patience = 10 * time.Minute
 	// many is more than a page of any store's listing.
 	many = 1100
 	// large is more than two parts, and no multiple of one.
