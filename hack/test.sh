@@ -189,9 +189,10 @@ on_cluster() {
   return $result
 }
 
-# After how many seconds no further part begins, for a CI that ends a run after a while. 0: all of them run, as do
-# those that run beside the others.
+# After how many seconds no further part begins, for a CI that ends a run after a while. 0: all of them run. Parts that run
+# beside the others have a limit of their own, from their start.
 LAST_START=${LAST_START:-0}
+LAST_START_BESIDE=${LAST_START_BESIDE:-0}
 
 run() {
   case $1 in
@@ -226,7 +227,7 @@ start_beside() {
   # sessions as groups (autogroup), with a priority of their own: that of single processes,
   # which nice sets, counts only where there are no such groups.
   beside_parts=$*
-  LAST_START=0 setsid nice -n 10 bash -c 'echo 10 2>/dev/null >"/proc/$$/autogroup"; exec "$@"' - "$ROOT/hack/test.sh" "$@" >"$output" 2>&1 &
+  LAST_START=$LAST_START_BESIDE setsid nice -n 10 bash -c 'echo 10 2>/dev/null >"/proc/$$/autogroup"; exec "$@"' - "$ROOT/hack/test.sh" "$@" >"$output" 2>&1 &
   beside=$!
 }
 
